@@ -6,7 +6,6 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/cluster/resolver.h"
-#include "worker/library/cluster/tf_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -295,7 +295,7 @@ class Chaos:
             self.continue_pid(pid)
         self.start_coordinator()
         for name in sorted(self.drained):
-            self.cluster.cadre("undrain", name, status=None)  # 1: the drain was not heard
+            self.cluster.cadre("undrain", name, status=None)  # 1: the drain was not received
         self.drained.clear()
         needed = self.plan.least or self.plan.tasks
         for worker in self.cluster.workers:
@@ -309,8 +309,8 @@ class Chaos:
                                      and worker.process not in self.ended for worker in self.cluster.workers)
 
     def tidy_up(self):
-        """Workers that were told to end did so in order; those that were killed clear away, when they start again, what
-        they left."""
+        """Workers that were ordered to end did so in order; those that were killed remove, when they start again,
+        what they left."""
         for process in self.ended:
             wait_for("a worker ends after SIGTERM", lambda p=process: p.poll() is not None, 60)
             check_equal(process.returncode, 0, "exit status of a worker after SIGTERM")

@@ -8,7 +8,7 @@ import testing
 
 try:
     import grpc
-    import google.protobuf  # noqa: F401, asked for here so that its absence is told as such
+    import google.protobuf  # noqa: F401, imported here so that its absence has a message of its own
 except ImportError as absent:
     testing.skip(f"{absent}: apt-get install python3-grpcio python3-protobuf")
 

@@ -46,8 +46,8 @@ class Metrics:
         family = None
         for line in text.splitlines():
             if line.startswith("# HELP "):
-                helped, _, told = line[len("# HELP "):].partition(" ")
-                check(told, f"HELP of {helped} says something")
+                helped, _, text = line[len("# HELP "):].partition(" ")
+                check(text, f"HELP of {helped} is not empty")
                 family = None
             elif line.startswith("# TYPE "):
                 family, _, kind = line[len("# TYPE "):].partition(" ")

@@ -95,7 +95,7 @@ class Drill:
         self.found = collections.Counter()
         self.why = collections.Counter()    # by explanation, of those that were not found
         self.late = collections.Counter()   # steps from the flip to where it was found
-        self.unknown = collections.Counter()  # by end, of jobs in which nobody could find one
+        self.unknown = collections.Counter()  # by end, of jobs in which no task could find one
         self.wrong = []
 
     def flips_of(self, tasks, replicas, every):
@@ -146,7 +146,7 @@ class Drill:
         self.churn.undrain(len(self.cluster.workers))
 
     def beyond_finding(self, flipping):
-        """From which step on a wrong value may be in the sums of all, and nobody holds another state: a task was
+        """From which step on a wrong value may be in the sums of all, and no task holds another state: a task was
         killed, or took over the state of another, before its own was compared. STEPS: from none on."""
         return min((seen.made for seen in flipping.seen().values()
                     if seen.pid in self.churn.killed or seen.end == "received"), default=STEPS)
@@ -225,12 +225,12 @@ class Drill:
             return "another one was found at once"
         return None
 
-    def told(self):
+    def summary(self):
         def counts(counter):
             return ", ".join(f"{name}: {count}" for name, count in sorted(counter.items()))
         places = ", ".join(f"{place} {self.found[place]} of {count}" for place, count in sorted(self.made.items()))
         return (f"{self.flips} flips in {sum(self.jobs.values())} jobs ({counts(self.jobs)}; "
                 f"{counts(self.churn.done)}), {sum(self.found.values())} found ({places}); not found "
                 f"{{{counts(self.why)}}}; steps from flip to find {{{counts(self.late)}}}; "
-                f"{self.published} checkpoints, {len(self.wrong)} problems; ends of jobs in which nobody could "
+                f"{self.published} checkpoints, {len(self.wrong)} problems; ends of jobs in which no task could "
                 f"find one {{{counts(self.unknown)}}}")

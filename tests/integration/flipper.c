@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program under test in whose memory single bits flip, as it is told. What it trains is whole
+ * A program under test in whose memory single bits flip, on demand. What it trains is whole
  * numbers, and a wrong bit stays wrong: any number of tasks comes to the same end, bit by bit.
  *
  *     weights  each step: w = w * odd + what the samples make of all weights, summed up
@@ -28,9 +28,10 @@
  *                   local     what is this replica's of the sum, before the all-reduce
  *                   gradient  the sum, before it is applied
  *                   copy      what the chief copies of its state next for a checkpoint
- *                   stood     weights, where the task stands still next, when it has told of its
- * state thread    weights, in the next milliseconds, by another thread wrong=own     each replica
- * adds its number to the weights; rand: rand(); rows: what its own samples make; clock: the time */
+ *                   stood     weights, where the task pauses next, when it has reported its state
+ *                   thread    weights, in the next milliseconds, by another thread
+ *     wrong=own     each replica adds its number to the weights; rand: rand(); rows: what its own
+ *                   samples make; clock: the time */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -109,8 +110,8 @@ static bool is_over(const struct flipper *flipper, const struct flip *flip)
     return false;
 }
 
-/* Whether it is to be made now; once in all lives of all tasks. Whoever made the file "hold" and
- * then looks which flips are made sees all that will be. */
+/* Whether it is to be made now; once in all incarnations of all tasks. A test that made the
+ * file "hold" and then checks which flips are made finds all that will be. */
 static bool take(struct flipper *flipper, struct flip *flip, uint64_t position)
 {
     char path[4096];
@@ -165,7 +166,7 @@ struct later {
     uint64_t bit;
 };
 
-/* A race with whoever uses the memory, as bits that flip have it. */
+/* A race with the users of the memory, as bits that flip have it. */
 __attribute__((no_sanitize("thread"))) static void *flip_later(void *user)
 {
     struct later later = *(struct later *)user;

@@ -101,7 +101,7 @@ class Flipping:
         return found
 
     def checkpoints(self):
-        """The content by position of all that were published. What a task wrote and nobody published is beside them."""
+        """The content by position of all that were published. Unpublished files of tasks are beside them."""
         found = {}
         for path, content in self.client.outputs(self.job).items():
             match = re.fullmatch(r"checkpoints/checkpoint-(\d+)\.safetensors", path)

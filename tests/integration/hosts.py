@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts on one machine: network namespaces on one switch. A daemon that runs on a host has its own loopback and one
-cable, which can be pulled: then nobody hears anything, as when a machine dies.
+cable, which can be pulled: then no message arrives, as when a machine dies.
 
     switch namespace:  bridge ── veth ── host 0: 127.77.0.1
                           └───── veth ── host 1: 127.77.1.1

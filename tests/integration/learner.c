@@ -21,8 +21,8 @@
  *     preempt=SLOT:STEP     it has to leave its machine (SIGTERM) from that step on
  *     fail=SLOT:STEP        its function fails there
  *     exit=SLOT:STEP        it exits with status 3 before that step, by itself
- *     twice=SLOT:NTH        its nth piece of a batch is one of another task: what that one is fed,
- *                   is fed twice, and its own not at all
+ *     twice=SLOT:NTH        its nth piece of a batch is one of another task: these samples are
+ *                   consumed twice, and its own not at all
  *     shard=off     each task reads all of both datasets for itself; auto, file, data
  *     data=FOLDER   where the samples of training come from, instead of a range:
  *     source=lines    its files *.txt, a number a line; can be shared out by files

@@ -17,7 +17,7 @@ STEPS = EPOCHS * (SAMPLES // BATCH + TEST // 8)  # of the ledger: those of the e
 ALL = 10 ** 9
 DTYPES = {"I64": "q", "F64": "d", "F32": "f", "U8": "B"}
 
-# Where in the program a task dies when it is told to: before a step's first collective, between two, after the last; in
+# Where in the program a task dies on demand: before a step's first collective, between two, after the last; in
 # an evaluation, in a reduce, in a save, at the end. (And "create": while variables are made.)
 PLACES = ("step", "between", "last", "reduce", "eval", "save", "finish")
 

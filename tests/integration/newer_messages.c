@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a later version of the daemon says to keepers, and hears from them. */
+ * The messages of a later version of the daemon to keepers, and from them. */
 #include "worker/host/keeper/messages.h"
 
 #undef KEEPER_VERSION

@@ -169,7 +169,7 @@ static cadre_status take_part(
     pusher_work(settings->work_us / 2);
     CADRE_TRY(change_row(model.table, CADRE_ASSIGN_UPDATE, row, of_row, &options));
     if (fails) {
-        return cadre_fail(CADRE_INVALID_ARGUMENT, "step %lld was told to fail", (long long)step);
+        return cadre_fail(CADRE_INVALID_ARGUMENT, "step %lld had to fail", (long long)step);
     }
     pusher_work(settings->work_us / 2);
     return add_all(model.vector, &options);
@@ -199,11 +199,11 @@ static cadre_status fail(cadre_closure *closure, cadre_tensor *outputs[], void *
     while (strcmp(settings->mode, "await") == 0 && !atomic_load(&awaiting)) {
         pusher_work(1000);
     }
-    return cadre_fail(CADRE_INVALID_ARGUMENT, "closure %llu was told to fail",
+    return cadre_fail(CADRE_INVALID_ARGUMENT, "closure %llu had to fail",
         (unsigned long long)cadre_closure_number(closure));
 }
 
-/* A step that nobody completes. */
+/* A step that no worker completes. */
 static cadre_status await_step(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
     struct model model;

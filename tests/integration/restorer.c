@@ -79,13 +79,13 @@ int main(int argc, char **argv)
     CADRE_CHECK(cadre_init(&argc, &argv));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     begin(strategy, argv[1], argv[2], &counting);
-    for (bool told = false; *(const float *)cadre_variable_read(NULL, counting.over) == 0;) {
+    for (bool printed = false; *(const float *)cadre_variable_read(NULL, counting.over) == 0;) {
         CADRE_CHECK(cadre_run(strategy, step, &counting, NULL, 1, &sum));
-        if (!told) {
+        if (!printed) {
             printf("%ld steps\n", (long)getpid());
             fflush(stdout);
         }
-        told = true;
+        printed = true;
     }
     uint64_t steps = cadre_strategy_position(strategy);
     const double *w = cadre_variable_read(NULL, counting.w);

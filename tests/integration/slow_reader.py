@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody who follows a log and does not keep up."""
+"""A client that follows a log and does not keep up."""
 import threading
 
 from client import jobs_pb2

@@ -72,7 +72,7 @@ def test_a_job_trains_through_restarts():
 COUNTS = script('i=0; while [ $i -lt 400 ]; do echo "line $i"; i=$((i+1)); sleep 0.005; done; exit 7')
 
 
-def test_output_is_whole_and_the_end_is_heard():
+def test_output_is_whole_and_the_end_is_received():
     """What a task writes while no daemon is there waits, and so does how it ended."""
     with Cluster(workers=1, coordinator=LEASE, worker=KEEP) as cluster:
         worker = cluster.workers[0]
@@ -86,14 +86,14 @@ def test_output_is_whole_and_the_end_is_heard():
         wait_for("most of its log", lambda: b"line 150\n" in client.log(job))
         check_equal(client.get(job).tasks[0].pid, pid, "its process")
         leave(worker)
-        wait_for("it ends while nobody is there", lambda: not os.path.exists(f"/proc/{pid}"))
+        wait_for("it ends while no daemon is there", lambda: not os.path.exists(f"/proc/{pid}"))
         worker.start()
         info = client.wait(job)
         check_equal((info.state, info.tasks[0].exit.code), (FAILED, 7), str(info))
         check_equal(client.log(job), b"".join(b"line %d\n" % i for i in range(400)), "its log")
 
 
-def test_what_is_left_is_collected_by_the_next_life():
+def test_what_is_left_is_collected_by_the_next_incarnation():
     with Cluster(workers=1, coordinator=LEASE, worker=KEEP) as cluster:
         worker = cluster.workers[0]
         client = cluster.client
@@ -184,8 +184,8 @@ def test_a_daemon_that_never_comes_back():
 
 
 def test_a_daemon_of_another_version_comes_back():
-    """It cannot speak with the keeper: the task is ended, and the log says why. Nor with the keepers that it starts, as
-    the program beside it is that of the earlier version: the job says that."""
+    """It cannot exchange messages with the keeper: the task is ended, and the log has the reason. Nor with the keepers
+    that it starts, as the program beside it is that of the earlier version: the job has that message."""
     with Cluster(workers=1, coordinator=LEASE, worker=KEEP) as cluster:
         worker = cluster.workers[0]
         client = cluster.client

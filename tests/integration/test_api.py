@@ -85,7 +85,7 @@ def test_follow_sees_several_jobs():
             cluster.client.wait_running(job)
         process = start("follow", "-c", cluster.address, *map(str, jobs))
         seen = {process.stdout.readline() for _ in jobs}
-        check_equal(seen, {f"job {job} is running\n" for job in jobs}, "what is told at once")
+        check_equal(seen, {f"job {job} is running\n" for job in jobs}, "what is printed at once")
         write(cluster.folder, "go", b"")
         out, err = finish(process, 1)  # one of them failed
         lines = [f"job {job} is {state}" for job, state in zip(jobs, ("succeeded", "succeeded", "failed"))]

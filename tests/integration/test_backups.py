@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter servers with backups: what was joined is there, whoever is killed, stopped or takes whose place meanwhile.
+"""Parameter servers with backups: what was joined is there, whichever task is killed, stopped or replaced meanwhile.
 
 CADRE_TEST_PS_FAULTS and CADRE_TEST_PS_SEED draw more faults, and others."""
 import os
@@ -19,7 +19,7 @@ OPTIONS = ("--max-restarts", "100000", "--ps-backups", "--wait", "2m")
 
 
 class Pushing(Job):
-    """A job that pushes until it is told to end, and then says whether all of it is there."""
+    """A job that pushes until it is ordered to end, and then reports whether all of it is there."""
 
     def __init__(self, cluster):
         self.until = os.path.join(cluster.folder, "until")

@@ -29,8 +29,8 @@ def first_logged(learning, lives):
     """The least (epoch, step) that tasks of later lives than these logged."""
     steps = []
     for name in os.listdir(learning.folder):
-        slot, life = (int(part) for part in name.split("-")[1:])
-        if life > lives[slot]:
+        slot, incarnation = (int(part) for part in name.split("-")[1:])
+        if incarnation > lives[slot]:
             with open(os.path.join(learning.folder, name), encoding="utf-8") as file:
                 first = file.readline()
                 if first:
@@ -68,7 +68,7 @@ def test_the_writer_is_gone():
             end = learning.end()
             check(end.tasks[0].worker != writer.name, "it went on where it was")
             learning.check_learned()
-            check(first_logged(learning, {0: info.tasks[0].incarnation}) >= (0, saved), "it did not begin anew")
+            check(first_logged(learning, {0: info.tasks[0].incarnation}) >= (0, saved), "it did not begin again")
             writer.start()
 
 
@@ -83,7 +83,7 @@ def test_another_job_at_another_size():
             again.end()
             state = again.state()
             check_equal(state["count"], (EPOCHS,) * 192, "how often each sample was applied")
-            check(min(again.log_lines()) >= (0, saved), "it did not begin anew")
+            check(min(again.log_lines()) >= (0, saved), "it did not begin again")
         nothing = Learning(cluster, workers=1)
         nothing.end()
 
@@ -110,8 +110,8 @@ def test_a_damaged_checkpoint_is_not_the_end():
         kept = damage(cluster, cluster.client, learning.job, (12, 16))
         check_equal(kept, [4, 8, 12, 16], "checkpoints that are kept")
         kill_all(learning.get())
-        told = learning.until(lambda now: "again from the checkpoint of step 8" in now.message, "what it goes on from")
-        check_in("the checkpoint of step 12 is damaged (its content does not have its hash)", told.message,
+        shown = learning.until(lambda now: "again from the checkpoint of step 8" in now.message, "what it goes on from")
+        check_in("the checkpoint of step 12 is damaged (its content does not have its hash)", shown.message,
                  "what the job says")
         learning.allow()
         end = learning.end()

@@ -7,7 +7,7 @@ from cluster import Cluster, script
 from testing import HANG_S, check, check_equal, check_in, run
 
 
-def test_life_of_a_job():
+def test_lifetime_of_a_job():
     content = script('echo "hello from $CADRE_SLOT of $CADRE_TASKS: $1 $GREETING $(cat data/words.txt)"\n'
                      'echo "left by $CADRE_SLOT" >"$CADRE_OUTPUT_DIR/result.txt"\n'
                      'mkdir "$CADRE_OUTPUT_DIR/more"; printf x >"$CADRE_OUTPUT_DIR/more/x"')
@@ -23,7 +23,7 @@ def test_life_of_a_job():
         check_equal(info.state, SUCCEEDED, f"final state of {info}")
         check_equal(sorted(states), states, "states in order")
         check_equal((info.id, info.name, info.program, info.workers, info.code, info.exit_code),
-                    (job, "greeting", "program", 2, 0, 0), "what is told of the job")
+                    (job, "greeting", "program", 2, 0, 0), "what is shown of the job")
         check(0 < info.submitted_us <= info.started_us <= info.ended_us, "times in order")
         check_equal([task.slot for task in info.tasks], [0, 1], "slots")
         check_equal({task.worker for task in info.tasks}, {"w0", "w1"}, "workers")
@@ -84,10 +84,10 @@ def test_cancel_checkpoint_drain_verify():
                     [(False, 1), (True, 0)], "workers after the drain")
         for call, request in ((client.jobs.Drain, jobs_pb2.DrainRequest),
                               (client.jobs.ListWorkers, jobs_pb2.ListWorkersRequest)):
-            code, text = refusal(call, request(worker="nobody"))
+            code, text = refusal(call, request(worker="absent"))
             check_equal(code, "NOT_FOUND", text)
-            check_equal(text, "no worker is named nobody: `cadre workers` lists them", "the sentence")
-        check("nobody" not in cluster.coordinator.log(), "what was not done is logged as done")
+            check_equal(text, "no worker is named absent: `cadre workers` lists them", "the sentence")
+        check("absent" not in cluster.coordinator.log(), "what was not done is logged as done")
         check_equal(cluster.coordinator.log().count("a worker is drained"), 1, "drains in the log")
         client.cancel(second)
         client.wait(second)

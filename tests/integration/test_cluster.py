@@ -18,12 +18,12 @@ TASKS = 3
 REPLICAS = 2
 DIGITS = program("digits")
 BRIEF = (DIGITS, "--epochs", "4")
-LONG = (DIGITS, "--epochs", "40")  # somebody is killed meanwhile
+LONG = (DIGITS, "--epochs", "40")  # a task is killed meanwhile
 TYPES = (("chief", 0), ("worker", 0), ("worker", 1))
 
 
 def free_ports(count):
-    """Ports that nobody listens at now, one after the other where that is possible."""
+    """Ports at which no process listens now, one after the other where that is possible."""
     for base in range(20000 + os.getpid() % 10000, 60000, count):
         with contextlib.ExitStack() as stack:
             try:
@@ -148,7 +148,7 @@ def checkpoint_of_cadre_run(*argv):
 
 def test_programs_of_tf_config_train_as_one():
     with Programs() as programs:
-        for task in reversed(range(TASKS)):  # whoever comes first waits for the others
+        for task in reversed(range(TASKS)):  # the first waits for the others
             programs.start(task)
         programs.end_all()
         check_in("test accuracy: ", programs.log(0), "what the chief printed")
@@ -300,7 +300,7 @@ def test_programs_of_different_clusters():
 
 
 def test_a_failing_step_fails_everywhere():
-    """The program of one task fails in its step: the others hear its error, whichever of them it is."""
+    """The program of one task fails in its step: the others receive its error, whichever of them it is."""
     for failing in (0, 2):
         with Programs([TRAINER, "100000"]) as programs:
             for task in range(TASKS):
@@ -395,7 +395,7 @@ def test_a_checkpoint_that_not_all_go_on_from():
         programs.environment["CADRE_CLUSTER_WAIT_S"] = "60"
         programs.start_all(CADRE_RESTORE=manifest).end_all()
         check_in("epoch 3/3", programs.log(0), "the progress that the chief shows")
-        check("epoch 1/3" not in programs.log(0), f"it began anew: {programs.log(0)}")
+        check("epoch 1/3" not in programs.log(0), f"it began again: {programs.log(0)}")
 
 
 if __name__ == "__main__":

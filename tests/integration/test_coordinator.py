@@ -23,7 +23,7 @@ def lives(info):
 
 
 def adopted(info):
-    """All tasks were heard of since the coordinator's start."""
+    """All tasks have reported since the coordinator's start."""
     return all(task.pid for task in info.tasks)
 
 
@@ -56,19 +56,19 @@ def test_killed_twice_in_a_row():
         learning.check_learned()
 
 
-def test_a_task_dies_while_nobody_watches():
+def test_a_task_dies_without_a_coordinator():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2, max_restarts=1, allowed=12)
         before = learning.until_position(10)
         restart(cluster, learning, lambda: os.kill(pids_of(before)[1], signal.SIGKILL))
         learning.allow()
         end = learning.end()
-        check_equal(end.tasks[0].incarnation, before.tasks[0].incarnation, "the life of task 0")
+        check_equal(end.tasks[0].incarnation, before.tasks[0].incarnation, "the incarnation of task 0")
         check_equal(end.restarts, 1, "restarts")
         learning.check_learned()
 
 
-def test_a_worker_dies_while_nobody_watches():
+def test_a_worker_dies_without_a_coordinator():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2, allowed=12)
         before = learning.until_position(10)
@@ -76,7 +76,7 @@ def test_a_worker_dies_while_nobody_watches():
         restart(cluster, learning, victim.kill)
         learning.allow()
         end = learning.end()
-        check_equal(end.tasks[0].incarnation, before.tasks[0].incarnation, "the life of task 0")
+        check_equal(end.tasks[0].incarnation, before.tasks[0].incarnation, "the incarnation of task 0")
         learning.check_learned()
         victim.start()
 

@@ -40,9 +40,9 @@ def test_one_of_three_flips():
             check_in(f"task {slot} on worker w", sentence, "who")
             check_in("has another state than most replicas", sentence, "who")
             check_in("from the checkpoint of step ", sentence, "what all went on from")
-            told = cluster.cadre("job", str(flipping.job)).stdout.decode()
-            check_in(f"task {slot} on worker w", told, "cadre job")
-            check_in(f"step {STEPS} of {STEPS}", told, "what is verified")
+            shown = cluster.cadre("job", str(flipping.job)).stdout.decode()
+            check_in(f"task {slot} on worker w", shown, "cadre job")
+            check_in(f"step {STEPS} of {STEPS}", shown, "what is verified")
             flipping.check_end(calm)
 
 
@@ -173,7 +173,7 @@ def check_found_before(flipping, calm):
 
 
 def test_who_drains_has_flipped():
-    """Found where all stand still for that, before it is let go."""
+    """Found where all pause for that, before it is released."""
     with start(4) as cluster:
         calm = calm_run(cluster, workers=3, **RARE)
         flipping, gate = flips_and_ends(cluster, 1)
@@ -198,7 +198,7 @@ def test_who_gives_its_state_has_flipped():
 
 
 def test_who_gives_its_state_flips_where_it_stands():
-    """When it has told what it holds, and alone: nobody but itself can know."""
+    """When it has reported what it holds, and alone: no other task can find it."""
     with start(1) as cluster:
         calm = calm_run(cluster, workers=1, **RARE)
         flipping, gate = flips_and_ends(cluster, 0, "stood", workers=2, workers_min=1)
@@ -213,7 +213,7 @@ def test_who_gives_its_state_flips_where_it_stands():
 
 
 def test_who_is_lost_has_flipped():
-    """Nobody compares what it held since the last time: taken as right, or, with --verify-losses, not gone on from."""
+    """No task compares what it held since the last time: taken as right, or, with --verify-losses, not gone on from."""
     with start(3) as cluster:
         calm = calm_run(cluster, workers=3, **RARE)
         for losses in (False, True):
@@ -240,7 +240,7 @@ def test_a_drill():
         drill = Drill(cluster, calm_run(cluster, checkpoint_every=1, pace=10), SEED)
         while drill.flips < FLIPS:
             drill.once()
-        print(drill.told())
+        print(drill.summary())
         check_equal(drill.wrong, [], "what went wrong")
 
 

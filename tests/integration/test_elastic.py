@@ -14,14 +14,14 @@ def die_at(place, slot=1, step=20):
 
 
 def check_survived(learning, dead, tasks):
-    """The job ended well after one restart of the task `dead`; the others kept their first life."""
+    """The job ended well after one restart of the task `dead`; the others kept their first incarnation."""
     info = learning.end()
     check_equal(info.restarts, 1, f"restarts of {info}")
     check(info.generation > 1, f"no new generation: {info}")
     lives = {task.slot: task.incarnation for task in info.tasks}
     for slot in range(tasks):
         if slot != dead:
-            check(lives[slot] <= tasks, f"task {slot} was started anew: {info}")
+            check(lives[slot] <= tasks, f"task {slot} was started again: {info}")
     return learning.check_learned()
 
 
@@ -72,7 +72,7 @@ def test_a_task_stands_still():
         learning.check_learned()
 
 
-def test_slow_is_told():
+def test_slow_is_shown():
     with Cluster(workers=2, coordinator=[*FAST, "--slow-after", "300ms"], worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "stop=1:20", workers=2)
         info = learning.until(lambda info: "task 1" in info.message, "the sentence about who is waited for")
@@ -150,7 +150,7 @@ def test_drain():
         learning.allow()
         end = learning.end()
         check_equal(end.restarts, 0, "restarts")
-        check_equal(end.tasks[0].incarnation, info.tasks[0].incarnation, "the life of task 0")
+        check_equal(end.tasks[0].incarnation, info.tasks[0].incarnation, "the incarnation of task 0")
         learning.check_learned()
         check([worker.draining for worker in cluster.client.workers() if worker.name == left] == [True], "it drains")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How programs end, and that it is told truthfully; nothing of a task outlives it."""
+"""How programs end, and that this is reported truthfully; nothing of a task outlives it."""
 import os
 import struct
 
@@ -72,7 +72,7 @@ def test_one_task_fails_while_training():
 
         info = client.run(trainer(), arguments=["1000000", "1", "10", "exit"], workers=2)
         check_failed(info, 7, "task 1", info.tasks[1].worker, "status 7", "the shard is empty")
-        # What was known to be committed: the newest steps of a window are told together.
+        # What was known to be committed: the newest steps of a window are reported together.
         check(0 < info.position <= 10, f"position {info.position}")
 
         info = client.run(trainer(), arguments=["1000000", "0", "5", "crash"], workers=2)

@@ -18,7 +18,7 @@ RESTORER = os.environ.get("CADRE_TEST_RESTORER", "")
 
 
 def write_safetensors(path, values):
-    """A file as another program would write it: "w", and something that nobody asks for."""
+    """A file as another program would write it: "w", and a value that no program asks for."""
     data = struct.pack("<3d2f", *values, 0.5, 1.5)
     header = json.dumps({"unasked": {"dtype": "F32", "shape": [2], "data_offsets": [24, 32]},
                          "w": {"dtype": "F64", "shape": [3], "data_offsets": [0, 24]}}).encode()
@@ -149,7 +149,7 @@ def test_on_a_cluster():
             check_out(path, 2.5, 1)
 
 
-def test_damage_is_told():
+def test_damage_is_reported():
     """A file that was cut short: no task steps, and the first sentence names the file and the tensor."""
     with Place() as place:
         place.open_gate()

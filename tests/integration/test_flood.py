@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever sends whatever to the coordinator costs it 16 MiB at most: a message is refused by the length that it
+"""Any messages of any client cost the coordinator 16 MiB at most: a message is refused by the length that it
 announces, before it is there; and a caller has few unfinished ones."""
 import os
 import re
@@ -32,7 +32,7 @@ class Watched:
 
     def __enter__(self):
         with open(f"/proc/{self.pid}/clear_refs", "w", encoding="ascii") as file:
-            file.write("5")  # the peak begins anew
+            file.write("5")  # the peak begins again
         self.before = resident_mib(self.pid)
         return self
 

@@ -45,8 +45,8 @@ def check_refusals(cluster, learning):
 
 
 def check_stands_still(learning, seconds):
-    """Longer than any lease, when the steps that were admitted before are done: nobody is given up for a silence that
-    was ours."""
+    """Longer than any lease, when the steps that were admitted before are done: no worker is given up for a silence
+    that was ours."""
     seen = {}  # position -> since when
     def stands():
         since = seen.setdefault(learning.get().position, time.monotonic())
@@ -76,7 +76,7 @@ def test_no_room_for_the_ledger():
         learning.check_learned()
         check_equal(service_health(cluster.client), health_pb2.HealthCheckResponse.SERVING, "health")
         check_health(cluster.coordinator, 200, "ok")
-        check_equal(cluster.coordinator.log().count(HELD), 1, "how often it is told")
+        check_equal(cluster.coordinator.log().count(HELD), 1, "how often it is logged")
 
 
 def test_killed_while_there_is_no_room():
@@ -159,7 +159,7 @@ def test_the_disk_of_a_worker_fills_up():
             worker.start()
             gate = os.path.join(cluster.folder, "gate")
             printer = cluster.client.submit(script(
-                f"echo before; until [ -e {gate}.full ]; do sleep 0.02; done; seq 100000; echo x > {gate}.told; "
+                f"echo before; until [ -e {gate}.full ]; do sleep 0.02; done; seq 100000; echo x > {gate}.printed; "
                 f"until [ -e {gate}.room ]; do sleep 0.02; done; echo after"))
             learning = Learning(cluster, workers=1, checkpoint_every=5, allowed=5)
             at = learning.until_position(5).position
@@ -167,7 +167,7 @@ def test_the_disk_of_a_worker_fills_up():
             disk.leave(0)
             with open(gate + ".full", "wb"):
                 pass
-            wait_for("it has printed", lambda: os.path.exists(gate + ".told"))
+            wait_for("it has printed", lambda: os.path.exists(gate + ".printed"))
             wait_log(worker, "a task's output is lost")
             late = cluster.client.submit(script("echo late"), files={"data": b"x" * 100000})
             wait_log(worker, "a task waits for room to start")

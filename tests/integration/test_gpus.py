@@ -73,7 +73,7 @@ class Gate:
             pass
 
 
-def told(client, job, slot=0):
+def gpus_of(client, job, slot=0):
     """The line of the task, as soon as it is there."""
     def line():
         return next((said for said in client.log(job, slot).decode().splitlines() if "gpus=" in said), None)
@@ -93,7 +93,7 @@ def test_devices_are_shown():
             check_in(part, text, "one worker")
         shown = json.loads(cadre(cluster, "workers", "gpus", "--json"))["workers"]
         check_equal([gpu["uuid"] for gpu in shown[0]["gpus"]], [f"GPU-{i}" for i in range(8)], "as JSON")
-        check_in("no worker is named nobody", cadre(cluster, "workers", "nobody", status=1), "what it says")
+        check_in("no worker is named absent", cadre(cluster, "workers", "absent", status=1), "what it says")
         check_in('gpus="8 x Played GPU"', cluster.workers[-1].log(), "the daemon's log")
 
 
@@ -103,13 +103,13 @@ def test_tasks_have_gpus_of_their_own():
         client = cluster.client
         gates = [Gate(cluster, name) for name in "abc"]
         jobs = [client.submit(HOLDER, arguments=[gate.path]) for gate in gates[:2]]
-        lines = {told(client, job) for job in jobs}
+        lines = {gpus_of(client, job) for job in jobs}
         check_equal(lines, {"gpus=GPU-0,GPU-1 devices= reason=", "gpus=GPU-2,GPU-3 devices= reason="}, "both at once")
-        first = told(client, jobs[0])
+        first = gpus_of(client, jobs[0])
         gates[0].open()
         check_equal(client.wait(jobs[0]).state, SUCCEEDED, "the first")
         third = client.submit(HOLDER, arguments=[gates[2].path])
-        check_equal(told(client, third), first, "the next one has those of the one that ended")
+        check_equal(gpus_of(client, third), first, "the next one has those of the one that ended")
         for gate in gates:
             gate.open()
         for job in (jobs[1], third):
@@ -124,10 +124,11 @@ def test_jobs_that_ask_for_gpus():
         gate = Gate(cluster, "gate")
         large = client.submit(script("exit 0"), gpus=2)
         check_equal(client.get(large).message, "waits for more workers: it asks for 1 slot with 2 GPUs, the cluster "
-                    "has none such among 6 slots", "what nobody has")
+                    "has none such among 6 slots", "what no worker has")
         both = client.submit(HOLDER, arguments=[gate.path], workers=2, gpus=1)
         check_equal({task.worker for task in client.wait_running(both).tasks}, {"gpus"}, "where it runs")
-        check_equal({told(client, both, slot).split()[0] for slot in (0, 1)}, {"gpus=GPU-0", "gpus=GPU-1"}, "with what")
+        check_equal({gpus_of(client, both, slot).split()[0] for slot in (0, 1)},
+                    {"gpus=GPU-0", "gpus=GPU-1"}, "with what")
         cadre(cluster, "submit", "--gpus", "1", "--detach", "/bin/true")
         waits = both + 1
         check_equal((client.get(waits).state, client.get(waits).message),
@@ -146,22 +147,23 @@ def test_more_slots_than_gpus():
         client = cluster.client
         gate = Gate(cluster, "gate")
         job = client.submit(HOLDER, arguments=[gate.path], workers=3)
-        check_equal({told(client, job, slot) for slot in range(3)}, {"gpus=GPU-0 devices= reason="}, "all have the one")
+        check_equal({gpus_of(client, job, slot) for slot in range(3)},
+                    {"gpus=GPU-0 devices= reason="}, "all have the one")
         gate.open()
         client.wait(job)
         check_in("3 slots share 1 GPU", cadre(cluster, "workers"), "the warning")
 
 
 def tells_none(cluster, name, reason):
-    """Tasks run all the same, and are told why on the CPU."""
+    """Tasks run all the same, and get the reason for the CPU."""
     client = cluster.client
     info = worker(cluster, name)
     check_equal(info.gpus.usable, 0, "what it offers")
     check_in(reason, info.gpus.reason, "what it says")
     job = client.submit(script('echo "gpus=$CUDA_VISIBLE_DEVICES devices=$CADRE_DEVICES $CADRE_DEVICES_REASON"'))
     check_equal(client.wait(job).state, SUCCEEDED, "the job")
-    check_in("gpus= devices=cpu", told(client, job), "what it was given")
-    check_in(reason, told(client, job), "and why")
+    check_in("gpus= devices=cpu", gpus_of(client, job), "what it was given")
+    check_in(reason, gpus_of(client, job), "and why")
 
 
 def test_a_broken_probe_is_a_reason():

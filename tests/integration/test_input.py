@@ -34,7 +34,7 @@ def test_who_reads_what_is_shown():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = by_files(cluster, workers=3, workers_min=2, allowed=5)
         learning.until_position(3)
-        train = wait_for("the files are told", lambda: shards(cluster, learning.job).get("train"))
+        train = wait_for("the files are shown", lambda: shards(cluster, learning.job).get("train"))
         check_equal((train["policy"], train["file_count"]), ("FILE", len(SIZES)), f"of {train}")
         check(all(file["rank"] in (None, 0, 1, 2) for file in train["files"]), f"ranks in {train}")
         check_equal(sorted(file["name"] for file in train["files"]), [f"{i}.txt" for i in range(len(SIZES))], "names")
@@ -110,8 +110,8 @@ def test_who_did_not_ask_for_files_is_warned_once():
 
 # ---- lists of files that one source holds ----
 
-def test_lists_are_shared_out_whoever_dies():
-    """Records of TFRecord files and lines of text: each task reads files of its own, and each of them is fed once."""
+def test_lists_are_shared_out_while_tasks_die():
+    """Records of TFRecord files and lines of text: each task reads files of its own, each of them once."""
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         sources = (listed(cluster), [*lines(cluster), "via=list"])
         for source, shard, death, fields in (
@@ -120,7 +120,7 @@ def test_lists_are_shared_out_whoever_dies():
                 (sources[1], "auto", "die=0:7:last", {"workers": 2}),
                 (sources[1], "file", "die=1:3:reduce", {"workers": 3, "workers_min": 2})):
             learning = Learning(cluster, *source, f"shard={shard}", death, max_restarts=1, allowed=2, **fields)
-            train = wait_for("the files are told", lambda: shards(cluster, learning.job).get("train"))
+            train = wait_for("the files are shown", lambda: shards(cluster, learning.job).get("train"))
             check_equal((train["policy"], train["file_count"]), ("FILE", len(SIZES)), f"of {train}")
             learning.allow()
             check_equal(learning.end().restarts, 1, "restarts")

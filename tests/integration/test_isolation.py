@@ -14,7 +14,7 @@ SECRET = "s3cret-of-the-test-7c1e"
 
 
 def python(text):
-    """The content of a program in Python, with whoever runs this test's interpreter."""
+    """The content of a program in Python, with this test's interpreter."""
     return f"#!{sys.executable} -IS\n{text}\n".encode()
 
 
@@ -47,7 +47,7 @@ OWN_UIDS = ["--job-uids", "60896-60927"]
 def owner_of(entry):
     try:
         return entry.stat(follow_symlinks=False).st_uid
-    except FileNotFoundError:  # somebody else's, who is at work there
+    except FileNotFoundError:  # of another user, who uses it
         return None
 
 
@@ -273,7 +273,7 @@ def parent_of(pid):
 
 def test_one_that_goes_on_writing():
     """The worker is killed, and the keeper with it: only the group of who hides in the folders is known. The next
-    life starts, for it ends groups before it removes folders. The other way round it is a race, which who writes wins
+    run starts, for it ends groups before it removes folders. The other way round it is a race, which who writes wins
     mostly, not always."""
     if not AS_ROOT:
         skip("not root: all tasks run as one user")
@@ -297,7 +297,7 @@ def test_one_that_goes_on_writing():
 
 
 def test_a_killed_worker_leaves_no_control_groups():
-    """Nobody may ever come for them. One that comes makes its own."""
+    """No daemon may ever come for them. One that comes makes its own."""
     with Cluster(worker=OWN_UIDS) as cluster:
         client = cluster.client
         job = client.submit(script("sleep 1000"))
@@ -313,7 +313,7 @@ def test_a_killed_worker_leaves_no_control_groups():
         client.cancel(job)
         worker.start()
         client.wait(job)
-        check_equal(client.run(script("exit 0")).exit_code, 0, "the next life of the worker")
+        check_equal(client.run(script("exit 0")).exit_code, 0, "the next run of the worker")
 
 
 def test_limits_contain():
@@ -338,7 +338,7 @@ WITHOUT_GROUPS = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgro
 
 
 def test_limits_that_cannot_be_kept():
-    """A host without control groups refuses a job that names a limit, or lets go of it where it was told to."""
+    """A host without control groups refuses a job that names a limit, or ignores it where its options say so."""
     if subprocess.run([*WITHOUT_GROUPS, "true"], capture_output=True, check=False).returncode != 0:
         skip("no mount namespaces here: control groups cannot be hidden")
     limits = common_pb2.JobLimits(memory_bytes=64 << 20)
@@ -364,7 +364,7 @@ open(name, "w").close()
 child = subprocess.Popen(["sleep", "1000"])
 time.sleep(float(sys.argv[1]))
 if not os.path.exists(name) or child.poll() is not None:
-    sys.exit("somebody removed what was mine")
+    sys.exit("another process removed what was mine")
 """
 
 
@@ -415,9 +415,9 @@ def test_daemons_that_share_no_folder():
         for cluster, client in clusters.items():
             check_equal(client.wait(running[cluster]).state, SUCCEEDED, "the last but one")
         guest.client.wait_running(kill)
-        host.workers[0].stop()  # its next life ends what it finds of the last
+        host.workers[0].stop()  # its next run ends what it finds of the last
         host.workers[0].start()
-        check_equal(host.client.run(script("exit 0")).exit_code, 0, "the next life of the host's worker")
+        check_equal(host.client.run(script("exit 0")).exit_code, 0, "the next run of the host's worker")
         check_equal(guest.client.get(kill).state, RUNNING, "the guest's job meanwhile")
         guest.client.cancel(kill)
         check_equal(guest.client.wait(kill).state, CANCELLED, "the guest's last")

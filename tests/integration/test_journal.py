@@ -31,7 +31,7 @@ def parse(datagram):
 
 
 class Journal:
-    """Reads what is sent there; a sender waits when nobody does."""
+    """Reads what is sent there; a sender waits when no process does."""
 
     def __init__(self):
         os.makedirs(os.path.dirname(SOCKET))

@@ -30,7 +30,7 @@ def with_wrong_clock(daemon, path):
 
 
 def test_clocks_jump():
-    """By a day, forward and back, here and there, while a job trains: nobody's lease or deadline ends, and what is
+    """By a day, forward and back, here and there, while a job trains: no lease or deadline ends, and what is
     listed is no nonsense."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER, start=False) as cluster:
         files = []
@@ -86,7 +86,7 @@ def test_many_outputs_on_a_slow_disk():
         cluster.workers[0].start()
         info = cluster.client.run(content, deadline_s=100)
         check_equal((info.state, info.restarts), (SUCCEEDED, 0), str(info))
-        check_equal(info.tasks[0].incarnation, 1, "the life of the task that is told")
+        check_equal(info.tasks[0].incarnation, 1, "the incarnation of the task that is shown")
         check_equal(cluster.client.log(info.id), b"once\n", "what it printed")
         check("is lost" not in cluster.coordinator.log(), "a worker was lost")
         check_equal(len(cluster.client.outputs(info.id)), count, "outputs")
@@ -176,7 +176,7 @@ def test_a_coordinator_ends_while_its_logs_are_written():
 
 
 def test_a_workers_loop_leaves_files_to_threads():
-    """Contents that come, are kept, checked, let go and copied; checkpoints that are sent and put together; outputs."""
+    """Contents that come, are kept, checked, removed, copied; checkpoints that are sent and put together; outputs."""
     with Cluster(worker=["--cache-check", "100ms", "--cache-limit", "1MiB"], start=False) as cluster:
         worker = cluster.workers[0]
         with_slow_disk(worker)
@@ -224,19 +224,20 @@ def test_a_slow_disk_of_the_coordinators_contents():
         cluster.client.jobs.Checkpoint(jobs_pb2.JobRequest(id=learning.job), timeout=HANG_S)
         with futures.ThreadPoolExecutor() as pool:
             other = cluster.new_client()
-            told = pool.submit(other.run, script('cat data >"$CADRE_OUTPUT_DIR/copy"'), files={"data": bytes(1000000)})
+            copied = pool.submit(
+                other.run, script('cat data >"$CADRE_OUTPUT_DIR/copy"'), files={"data": bytes(1000000)})
             published = pool.submit(learning.until, lambda info: info.checkpoint, "a checkpoint is published")
             longest_s, looks = 0.0, 0
-            while not (told.done() and published.done()):
+            while not (copied.done() and published.done()):
                 began = time.monotonic()
                 cluster.client.is_alive()
                 longest_s = max(longest_s, time.monotonic() - began)
                 looks += 1
                 time.sleep(0.01)
-        check_equal((told.result().state, told.result().restarts), (SUCCEEDED, 0), str(told.result()))
+        check_equal((copied.result().state, copied.result().restarts), (SUCCEEDED, 0), str(copied.result()))
         check(looks > 10 and longest_s < 3 * name_ms / 1000, f"one of {looks} looks took {longest_s:.2f} s")
         check_equal(learning.get().restarts, 0, "restarts")
-        names = cluster.client.outputs(told.result().id)
+        names = cluster.client.outputs(copied.result().id)
         check_equal(names, {"0/copy": bytes(1000000)}, "what it left")
         kept = {path for path in cluster.client.outputs(learning.job) if path.startswith("checkpoints/")}
         check(len(kept) >= 2, f"checkpoints that are kept: {kept}")
@@ -244,7 +245,7 @@ def test_a_slow_disk_of_the_coordinators_contents():
         check("is lost" not in cluster.coordinator.log(), "a worker was lost")
 
 
-# What is left of it: the records are stored before anybody is told.
+# What is left of it: the records are stored before any message is sent.
 LEDGERS = re.compile(r"[a-z0-9]+ (ledger\.db.*|)")
 
 
@@ -334,7 +335,7 @@ def test_the_coordinator_has_no_descriptors():
         unlimit_descriptors(cluster.coordinator)
         check_in("no descriptor is free", cluster.coordinator.log(), "what the coordinator says")
         check_equal(cluster.coordinator.log().count("no descriptor is free"), 1, "how often")
-        wait_for("a new client is heard", cluster.new_client().is_alive)
+        wait_for("a new client is answered", cluster.new_client().is_alive)
         learning.allow()
         learning.end()
         learning.check_learned()
@@ -361,7 +362,7 @@ def test_a_worker_has_no_descriptors():
 
 # ---- readers ----
 
-def test_slow_followers_slow_nobody():
+def test_slow_followers_slow_no_other():
     """50 that do not read a log of 10 MiB/s: the job goes on, memory is bounded, one who reads gets every byte."""
     # No short lease: a worker that a busy machine holds up for a second is no lost one, whose task prints once more.
     with Cluster(workers=1, slots=2, coordinator=["--log-limit", "1GiB"],

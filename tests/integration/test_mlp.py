@@ -29,7 +29,7 @@ def train(*arguments, tasks=0, replicas=1):
 
 
 def losses(text):
-    """In order of epochs, which are told once."""
+    """In order of epochs, which are printed once."""
     found = re.findall(r"^(?:\[\d+\] )?epoch (\d+) loss (\d+\.\d+)$", text, re.M)
     check_equal([int(epoch) for epoch, _ in found], list(range(len(found))), f"epochs in {text!r}")
     return [float(loss) for _, loss in found]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts whose cable is pulled: alive or dead, nobody can tell. After the lease the others go on; where there are none,
-the silent are waited for."""
+"""Hosts whose cable is pulled: the others cannot distinguish whether they are alive or dead. After the lease the others
+go on; where there are none, the silent are waited for."""
 import time
 
 from cluster import Cluster, processes_naming
@@ -39,7 +39,7 @@ def test_a_host_is_cut_off():
         learning.allow(16)  # they are inside of a step
         after = learning.until(lambda info: info.roster == 2 and info.tasks[1].worker not in ("", lost), "another host")
         learning.allow()
-        check_equal(after.tasks[0].incarnation, info.tasks[0].incarnation, "the life of task 0")
+        check_equal(after.tasks[0].incarnation, info.tasks[0].incarnation, "the incarnation of task 0")
         hosts.heal(cluster.host_of(lost))
         end = learning.end()
         check_equal(end.restarts, 0, "restarts")
@@ -83,11 +83,11 @@ def test_the_coordinator_is_cut_off():
     check_cut(4 * LEASE_S, lambda hosts: hosts.cut(0), lambda hosts: hosts.heal(0))
 
 
-def test_the_coordinator_is_not_heard():
+def test_no_message_of_the_coordinator_arrives():
     check_cut(4 * LEASE_S, lambda hosts: hosts.mute(0, (1, 2)), lambda hosts: hosts.unmute(0, (1, 2)))
 
 
-def test_the_coordinator_hears_nobody():
+def test_no_message_to_the_coordinator_arrives():
     def each(hosts, change):
         for host in (1, 2):
             change(hosts)(host, (0,))

@@ -109,7 +109,7 @@ def test_a_task_is_killed_and_all_go_on_from_their_checkpoint():
         drill = cadre_run(folder, "drill", LONG, "-n", "2", "--max-restarts", "1")
         one_is_killed(folder, "drill", 2)
         said = finish(drill)
-        check_in("no state was left, so all tasks began again", said, "what people are told")
+        check_in("no state was left, so all tasks began again", said, "what people are shown")
         check("epoch 1:" not in said[said.index("began again"):], "it began with the first epoch again")
         check(folder.read("drill") == folder.read("calm"), "other bits than without a loss")
 
@@ -142,7 +142,7 @@ def test_a_lost_worker_is_not_counted():
         check_equal(info.state, SUCCEEDED, str(info))
         check_equal({metric.name for metric in info.progress.metrics}, {"loss"}, "what it reported")
         check_equal((info.progress.step, info.progress.steps), (LONG, LONG), "its progress")
-        victim.start()  # so that it clears up after its first life
+        victim.start()  # so that it clears up after its first run
         finish(cadre_run(folder, "calm", LONG, "-n", "2"))
         check(folder.read("job") == folder.read("calm"), "other bits than without a loss")
 
@@ -165,8 +165,8 @@ def test_programs_that_find_each_other():
         second.kill()
         second.communicate()
         said = finish(first, 1)
-        check_in("ABORTED", said, "what the first is told")
-        check_in("rank 1", said, "what the first is told")
+        check_in("ABORTED", said, "what the first gets")
+        check_in("rank 1", said, "what the first gets")
 
 
 if __name__ == "__main__":

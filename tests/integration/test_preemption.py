@@ -110,7 +110,7 @@ def check_resumed(learning, wanted_workers=2):
     return end
 
 
-def allow_when_told(learning):
+def allow_when_announced(learning):
     """The notice is known: the steps that are left are not done before it is."""
     learning.until(lambda info: "has to leave its machine" in info.message, "the notice")
     learning.allow()
@@ -126,7 +126,7 @@ def test_sigterm_to_a_task():
         learning = Learning(cluster, workers=2, max_restarts=1, allowed=8)
         info = learning.until_position(6)
         os.kill(pids_of(info)[1], signal.SIGTERM)
-        allow_when_told(learning)
+        allow_when_announced(learning)
         info = until_saved(learning)
         check_in("has to leave its machine): saved at step ", info.message, "what the job says")
         end = check_resumed(learning)
@@ -139,7 +139,7 @@ def test_for_good():
         learning = Learning(cluster, workers=2, allowed=8)
         info = learning.until_position(6)
         os.kill(pids_of(info)[0], signal.SIGTERM)
-        allow_when_told(learning)
+        allow_when_announced(learning)
         end = cluster.client.wait(learning.job)
         check_equal(end.state, jobs_pb2.JOB_STATE_PREEMPTED, str(end))
         check_equal(end.exit_code, PREEMPTED, "exit code")

@@ -104,7 +104,7 @@ def test_every_name_is_found():
 
 
 def test_what_is_not_there():
-    """Absence is told in the stream, which goes on; what is no request ends it."""
+    """Absence is reported in the stream, which goes on; what is no request ends it."""
     with Cluster(workers=0) as cluster:
         tool = Generic(cluster.client.channel)
         extension = reflection_pb2.ExtensionRequest(containing_type="cadre.v1.JobSpec", extension_number=3)

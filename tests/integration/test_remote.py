@@ -113,7 +113,7 @@ def test_a_damaged_cache_is_not_used():
         flip(os.path.join(blobs, sha(data)), 2, b"ona two")
         run_again("a flipped bit of a file")
         check_in(sha(data), cluster.workers[0].log(), "what the log says is damaged")
-        check_equal(cluster.workers[0].log().count("cache was damaged"), 2, "damages that were told")
+        check_equal(cluster.workers[0].log().count("cache was damaged"), 2, "damages that were logged")
         for name, whole in ((sha(content), content), (sha(data), data)):
             with open(os.path.join(blobs, name), "rb") as file:
                 check_equal(file.read(), whole, "what is in the cache now")
@@ -143,7 +143,7 @@ def test_a_cache_that_is_damaged_while_its_job_runs():
         open(os.path.join(worker.state, "tasks", f"{job}.0.1", "work", "stop"), "wb").close()
         check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job, whose task has a copy of its own")
         check_equal(cluster.client.log(job).decode(), f"{sha(data)}  -\n" * 2, "what the task read")
-        check_equal(worker.log().count("cache was damaged"), 1, "damages that were told")
+        check_equal(worker.log().count("cache was damaged"), 1, "damages that were logged")
 
 
 def test_environment_and_rights():

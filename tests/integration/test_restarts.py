@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons that come late, go in order, or are killed: nobody waits for ever, and what is told is true."""
+"""Daemons that come late, go in order, or are killed: no process waits for ever, and what is reported is true."""
 import os
 import signal
 
@@ -27,7 +27,7 @@ def start_job(cluster, content=FOREVER, **fields):
 def test_worker_first():
     with Cluster(workers=1, start=False) as cluster:
         worker = cluster.workers[0].start(ready=False)
-        wait_for("it says that nobody is there", lambda: "trying again" in worker.log())
+        wait_for("it logs that no coordinator is there", lambda: "trying again" in worker.log())
         check(worker.runs(), "the worker gave up")
         cluster.coordinator.start()
         worker.wait_ready()
@@ -99,7 +99,7 @@ def test_sigterm_of_a_coordinator_with_open_calls():
 def test_sigterm_of_a_worker_with_a_running_job():
     with Cluster(workers=2) as cluster:
         client = cluster.client
-        job = start_job(cluster, script('trap \'echo told; echo kept >"$CADRE_OUTPUT_DIR/file"; exit 0\' TERM\n'
+        job = start_job(cluster, script('trap \'echo ending; echo kept >"$CADRE_OUTPUT_DIR/file"; exit 0\' TERM\n'
                                         'echo up; while :; do sleep 0.05; done'), workers=2)
         wait_for("both tasks have begun", lambda: client.log(job).count(b"up\n") == 2)
         gone = next(worker for worker in cluster.workers if worker.name == client.get(job).tasks[1].worker)
@@ -122,7 +122,7 @@ def test_a_worker_is_killed():
         info = client.watch_until(job, lambda info: "lost with worker" in info.message, "its loss")
         check_in(victim.name, info.message, "the message")
         victim.start()
-        wait_for("the next life ended the tasks of the first",
+        wait_for("the next run ended the tasks of the first",
                  lambda: all("1.1.2" not in line for line in tasks_of(victim).values()), 5)
         client.watch_until(job, lambda now: now.generation > info.generation and now.position > info.position, "a step")
         client.cancel(job)
@@ -144,7 +144,7 @@ def test_a_worker_stands_still():
         check_in("w0", info.message, "the message")
         check_in("silent", info.message, "the message")
         worker.signal(signal.SIGCONT)
-        client.watch_until(job, lambda info: info.tasks[0].pid not in (0, old), "another life of the task")
+        client.watch_until(job, lambda info: info.tasks[0].pid not in (0, old), "another incarnation of the task")
         wait_for("the first is gone", lambda: old not in tasks_of(worker), 10)
         client.cancel(job)
         check_equal(client.wait(job).state, CANCELLED, "state")

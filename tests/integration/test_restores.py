@@ -47,9 +47,9 @@ def test_what_a_worker_finds_damaged():
         learning, steps = trained(cluster)
         damage(cluster, cluster.client, learning.job, steps[-2:])
         again = Learning(cluster, workers=2, restore_from=learning.job, allowed=steps[-1])
-        told = again.until(lambda info: f"goes on from that of step {steps[-3]} of job 1" in info.message,
+        shown = again.until(lambda info: f"goes on from that of step {steps[-3]} of job 1" in info.message,
                            "what it goes on from")
-        check_in(f"the checkpoint of step {steps[-2]} of job 1 is damaged ({WHY})", told.message, "what the job says")
+        check_in(f"the checkpoint of step {steps[-2]} of job 1 is damaged ({WHY})", shown.message, "what the job says")
         cluster.coordinator.kill()
         cluster.coordinator.start()
         again.client = cluster.new_client()
@@ -247,10 +247,10 @@ def test_a_shared_folder():
         damage_folder(shared, steps[-3:])
         for pid in pids_of(info).values():
             os.kill(pid, signal.SIGKILL)
-        told = learning.until(lambda now: f"again from the checkpoint of step {steps[-4]}" in now.message,
+        shown = learning.until(lambda now: f"again from the checkpoint of step {steps[-4]}" in now.message,
                               "what it goes on from")
         check_in(f"the checkpoint of step {steps[-3]} is damaged (checkpoint-{steps[-3]}.json is missing)",
-                 told.message, "what the job says")
+                 shown.message, "what the job says")
         learning.allow()
         learning.end()
         learning.check_learned()

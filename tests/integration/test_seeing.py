@@ -77,7 +77,7 @@ def test_what_is_scraped_agrees_with_the_command():
 
 
 def test_a_job_that_stands_still_says_where():
-    """A program that does something else for long between two steps: all that it did before is told."""
+    """A program that does something else for long between two steps: all that it did before is shown."""
     with Cluster(workers=2) as cluster:
         learning = Learning(cluster, allowed=0)
         for steps in (3, 6, 9, 11, 16):  # within the window of steps, and over the end of an epoch
@@ -89,7 +89,7 @@ def test_a_job_that_stands_still_says_where():
         learning.check_learned()
 
 
-def test_steps_are_told_ten_times_a_second_at_most():
+def test_steps_are_reported_ten_times_a_second_at_most():
     count = 12
     with Cluster(workers=1) as cluster:
         client = cluster.client
@@ -122,7 +122,7 @@ def test_a_lost_worker_is_counted():
         check_equal(seen["cadre_generations_total", "reason=lost"], 1, "generations")
         client.cancel(job)
         client.wait(job)
-        cluster.workers[1].start()  # it clears what its earlier life left
+        cluster.workers[1].start()  # it clears what its earlier run left
 
 
 def test_health():
@@ -207,7 +207,7 @@ def on_terminal(*arguments, cluster):
     return terminal.screen.replace(b"\r\n", b"\n")
 
 
-def test_a_terminal_does_not_obey_a_job():
+def test_a_terminal_gets_no_controls_of_a_job():
     with Cluster(slots=2) as cluster:
         ugly = os.path.join(cluster.folder, "ugly")
         with open(ugly, "wb") as file:
@@ -226,8 +226,8 @@ def test_a_terminal_does_not_obey_a_job():
             for options in ((), ("--task", "0"), ("--follow",)):
                 screen = on_terminal("logs", *options, job, cluster=cluster)
                 check_in(SHOWN, screen, f"what logs {options} shows of job {job}")
-                obeyed = re.search(rb"\x1b[^[]|\x1b\[[^0-9]|\x1b\[2J|[\x07\x08\x7f]|\x9b", screen)
-                check(not obeyed, f"controls: {screen}")
+                controls = re.search(rb"\x1b[^[]|\x1b\[[^0-9]|\x1b\[2J|[\x07\x08\x7f]|\x9b", screen)
+                check(not controls, f"controls: {screen}")
                 raw = on_terminal("logs", "--raw", *options, job, cluster=cluster)
                 check_in(UGLY, raw, "with --raw")
                 check_in(UGLY, cluster.cadre("logs", *options, job).stdout, "to a pipe")
@@ -253,24 +253,24 @@ def check_frames_rest(environment):
 
 def test_a_replica_that_hangs_is_named():
     """By its task, and by the coordinator, also where no other task is there to wait for it."""
-    told = "replica 1 of task 0 on worker w0 has not come to collective 1"
+    shown = "replica 1 of task 0 on worker w0 has not come to collective 1"
     with Cluster(workers=1) as cluster:
         client = cluster.client
         job = client.submit(trainer(), replicas=2, arguments=["1000", "0", "5", "stick"])
         info = client.watch_until(job, lambda info: "has not ended" in info.message, "that a step does not end")
         check_in("step 5 has not ended for ", info.message, "the message")
-        check_in(told, info.message, "the message")
-        check_in(told, cluster.cadre("job", str(job)).stdout.decode(), "cadre job")
-        check_in(told, json.loads(cluster.cadre("job", str(job), "--json").stdout)["message"], "its JSON")
-        check_in(told, cluster.cadre("top").stdout.decode(), "cadre top")
+        check_in(shown, info.message, "the message")
+        check_in(shown, cluster.cadre("job", str(job)).stdout.decode(), "cadre job")
+        check_in(shown, json.loads(cluster.cadre("job", str(job), "--json").stdout)["message"], "its JSON")
+        check_in(shown, cluster.cadre("top").stdout.decode(), "cadre top")
         check_in("replica 1 has not come to collective 1 of step 5 for 10 s", client.log(job).decode(), "its output")
         client.cancel(job)
         client.wait(job)
         info = client.run(trainer(), replicas=2, arguments=["1000", "0", "5", "stick"], max_restarts=0,
                           stall_us=14000000)
         check_equal(info.state, FAILED, "the state")
-        check_in(f"{told} in step 5 for 1", info.message, "why it ended")
-        check_in(f"{told} in step 5 for 1", cluster.coordinator.log(), "the coordinator's log")
+        check_in(f"{shown} in step 5 for 1", info.message, "why it ended")
+        check_in(f"{shown} in step 5 for 1", cluster.coordinator.log(), "the coordinator's log")
 
 
 def test_top():
@@ -344,13 +344,13 @@ def test_a_long_log_keeps_its_beginning_and_its_end():
         followed = cluster.cadre("logs", "-f", str(job))
         check_equal(client.wait(job).state, SUCCEEDED, "the job")
         lines = followed.stdout.decode().splitlines()
-        told = [int(count) for count in re.findall(rb"(\d+) bytes are left out here", followed.stderr)]
+        shown = [int(count) for count in re.findall(rb"(\d+) bytes are left out here", followed.stderr)]
         cut = [line for line in lines if not re.fullmatch(r"line \d{13} ", line)]
         lines = [line for line in lines if line not in cut]
-        check_equal(len(followed.stdout) + sum(told), LINES * 20,
-                    "what the follower saw, and what it was told to have missed")
-        # Where it stood when the middle of the log went, a line may have been half told.
-        check(len(cut) <= len(told), f"lines that are broken: {cut}")
+        check_equal(len(followed.stdout) + sum(shown), LINES * 20,
+                    "what the follower got, and what it was reported to have missed")
+        # Where it stood when the middle of the log went, a line may have been half sent.
+        check(len(cut) <= len(shown), f"lines that are broken: {cut}")
         numbers = [int(line.split()[1]) for line in lines]
         check_equal(numbers, sorted(set(numbers)), "lines twice or out of order")
 
@@ -413,7 +413,7 @@ def test_pages_over_tls():
         expiry = float(re.search(r"^cadre_tls_certificate_expiry_timestamp_seconds (\S+)$",
                                  secure_ask(port, tls, viewer, "/metrics")[1], re.M)[1])
         check(time.time() < expiry < time.time() + 400 * 86400, f"it expires at {expiry}")
-        for who, shown in (("nobody", None), ("a worker", pki.issue("worker", "w0")),
+        for who, shown in (("no certificate", None), ("a worker", pki.issue("worker", "w0")),
                            ("a foreigner", other.issue("viewer", "eve"))):
             check(secure_ask(port, tls, shown)[0] != 200, f"{who} reads")
         status, text = plain_ask(port)
@@ -446,7 +446,7 @@ def test_pages_over_tls():
         check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP after the renewal")
         expiry = scrape(cluster.coordinator)["cadre_tls_certificate_expiry_timestamp_seconds"]
         check(2.9 < (expiry - time.time()) / 86400 < 3.1, f"it expires at {expiry}, not in 3 days")
-        wait_for("its end is told", lambda: "expires soon" in cluster.coordinator.log())
+        wait_for("its end is logged", lambda: "expires soon" in cluster.coordinator.log())
 
 
 def plain_ask(port):

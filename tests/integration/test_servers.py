@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs with parameter servers: every push is applied exactly once, whatever is killed; and what is wrong is told."""
+"""Jobs with parameter servers: every push is applied exactly once, whatever is killed; and errors are reported."""
 import json
 import os
 import re
@@ -173,7 +173,7 @@ def test_servers_and_workers_are_killed_while_replicas_write_together():
 
 
 def test_the_chief_is_killed():
-    """All tasks begin anew, from the newest checkpoint."""
+    """All tasks begin again, from the newest checkpoint."""
     with Cluster(workers=2, slots=3) as cluster:
         job = Job(cluster, "--rounds", "30", "--closures", "20", "--work-us", "4000", "--save",
                   options=("--max-restarts", "5"))
@@ -223,7 +223,7 @@ def test_a_step_that_will_not_come_is_not_waited_for():
     """Its batch has failed: the closure that waits for it returns, and the chief has the first error."""
     said = by_hand("--mode", "await", status=1, CADRE_WORKERS="2")
     check_in("INVALID_ARGUMENT", said, "the batch's error")
-    check_in("was told to fail", said, "the batch's error")
+    check_in("had to fail", said, "the batch's error")
 
 
 def test_a_host_with_a_server_is_lost():
@@ -384,9 +384,9 @@ def test_a_closure_that_kills_its_worker():
                         r"SIGABRT in die \(pusher\+0x[0-9a-f]+\); it was restarted 2 times before", text), text)
 
 
-def test_what_is_wrong_is_told():
+def test_what_is_wrong_is_reported():
     for mode, words in (("unregistered", ("NOT_FOUND", "unregistered", "cadre_function_register")),
-                        ("fail", ("INVALID_ARGUMENT", "was told to fail")),
+                        ("fail", ("INVALID_ARGUMENT", "had to fail")),
                         ("dataset", ("NOT_FOUND", "`broken`", "worker 0", "no file with elements")),
                         ("wrong-shape", ("INVALID_ARGUMENT", "rows", "[3, 2]")),
                         ("wrong-dtype", ("INVALID_ARGUMENT", "rows", "f32", "i64")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options, addresses and state directories that do not work are told in one sentence; readiness is told to who asks."""
+"""Options, addresses and state directories that do not work are reported in one sentence; readiness is reported."""
 import contextlib
 import grp
 import os

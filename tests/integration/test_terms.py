@@ -117,8 +117,8 @@ def test_a_worker_moves_to_another_cluster_without_tasks():
 
 
 def test_what_a_worker_holds_of_another_cluster():
-    """A task that ended and was not collected is told to its own cluster only, although a job of the other one has its
-    numbers; that one's job gets none of it, and waits."""
+    """A task that ended and was not collected is reported to its own cluster only, although a job of the other one has
+    its numbers; that one's job gets none of it, and waits."""
     with Cluster(workers=1, coordinator=LEASE, worker=["--keep-tasks", *FAST_WORKER]) as cluster:
         worker, gate = cluster.workers[0], f"{cluster.folder}/gate"
         old = cluster.client.submit(script(

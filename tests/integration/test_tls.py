@@ -147,17 +147,17 @@ def renewed(cluster, anna):
         file.write("broken")
         file.truncate()
     cluster.coordinator.signal(signal.SIGHUP)
-    wait_for("the broken file is told", lambda: "the old ones stay in use" in cluster.coordinator.log())
+    wait_for("the broken file is logged", lambda: "the old ones stay in use" in cluster.coordinator.log())
     cluster.ask(anna, "jobs")
     with open(os.path.join(folder, "cert.pem"), "w", encoding="ascii") as file:
         file.write(good)
     pki.issue("coordinator", "main", "--force", "--days", "20", into=folder)
     cluster.coordinator.signal(signal.SIGHUP)
     wait_for("the new file is in use", lambda: "new files are in use" in cluster.coordinator.log())
-    wait_for("its end is told", lambda: "expires soon" in cluster.coordinator.log())
+    wait_for("its end is logged", lambda: "expires soon" in cluster.coordinator.log())
     pki.issue("worker", "w0", "--force", "--days", "20", into=os.path.join(cluster.folder, "tls-pki-worker-w0"))
     cluster.workers[0].signal(signal.SIGHUP)
-    wait_for("the worker's end is told", lambda: "that expire soon: w0 in " in cluster.ask(anna, "workers"))
+    wait_for("the worker's end is shown", lambda: "that expire soon: w0 in " in cluster.ask(anna, "workers"))
     cluster.ask(anna, "jobs")
     check_equal(cluster.coordinator.log().count("worker said hello"), joins, "joins after the reload")
 
@@ -197,7 +197,7 @@ def test_a_worker_says_the_name_of_another():
 
 
 def agents_of(address, tls):
-    """The calls of a worker daemon, by whoever holds these files."""
+    """The calls of a worker daemon, by a holder of these files."""
     files = [read(tls, name) for name in ("ca.pem", "key.pem", "cert.pem")]
     channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(*files),
                                   options=[("grpc.ssl_target_name_override", "main.example")])
@@ -209,7 +209,7 @@ def output(task, path):
     return iter([agent_pb2.OutputChunk(header=header, data=b"x")])
 
 
-def test_a_worker_speaks_for_its_own_tasks():
+def test_a_worker_reports_for_its_own_tasks():
     """Its certificate's name says which they are; without TLS nothing is asked."""
     with Cluster(workers=1, start=False) as cluster:
         pki, worker = Pki(cluster.folder), cluster.workers[0]
@@ -234,13 +234,13 @@ def test_a_worker_speaks_for_its_own_tasks():
             check_in('worker "w1" may not', said, "the refusal")
         stale = common_pb2.TaskRef(job=job, slot=0, incarnation=incarnation + 1)
         check_equal(refusal(agents_of(address, own).PutOutput, output(stale, "forged"))[0], "PERMISSION_DENIED",
-                    "another life of the task")
+                    "another incarnation of the task")
         version = cluster.client.jobs.Version(jobs_pb2.VersionRequest()).agent_protocol
         hello = agent_pb2.AgentHello(protocol_version=version,
                                      name="w1", host="h", library_version="0", boot_nonce=1, slots=1)
         log = agent_pb2.AgentLog(task=task, offset=0, data=b"forged")
         said = thief.Join(iter([agent_pb2.AgentUp(hello=hello), agent_pb2.AgentUp(log=log)]), timeout=10)
-        check_in("log_ack", [down.WhichOneof("message") for down in said], "what it is told")
+        check_in("log_ack", [down.WhichOneof("message") for down in said], "what it receives")
         for agents, path in ((agents_of(address, own), "by-name"), (cluster.client.agents, "local")):
             agents.PutOutput(output(task, path), timeout=10)
             agents.PutBlob(blob_chunks(path.encode()), timeout=10)
@@ -302,7 +302,7 @@ def test_a_worker_gets_what_its_jobs_need():
         check_equal({code for code, _ in answers}, {"NOT_FOUND"}, "codes")
         check_equal(len(answers), 1, f"answers that tell what is there: {answers}")
 
-        os.kill(learning.get().tasks[0].pid, signal.SIGKILL)  # its next life restores
+        os.kill(learning.get().tasks[0].pid, signal.SIGKILL)  # its next incarnation restores
         learning.allow()
         end = learning.end()
         check_equal(end.restarts, 1, "restarts")
@@ -319,7 +319,7 @@ def bytes_sent(worker, step):
     return int(said[1]) if said else None
 
 
-def test_a_worker_hears_of_contents_that_it_has():
+def test_a_worker_learns_of_contents_that_it_has():
     """By hash it learns of a content only when a job with a task there needs it, or it had it itself; and counts on no
     other. What of a checkpoint has not changed since the last one does not travel again."""
     with Cluster(workers=2, start=False) as cluster:
@@ -341,14 +341,14 @@ def test_a_worker_hears_of_contents_that_it_has():
             hashlib.sha256(content).digest() for content in (learner(), secret, b"nothing"))
         cluster.client.upload([secret])
         asked = (program_hash, secret_hash, nothing)
-        check_equal(missing(own, *asked), {secret_hash, nothing}, "what the worker of the job is told to bring")
-        check_equal(missing(other, *asked), set(asked), "what another is told to bring")
+        check_equal(missing(own, *asked), {secret_hash, nothing}, "what the worker of the job has to bring")
+        check_equal(missing(other, *asked), set(asked), "what another has to bring")
         check(not counted_on(secret_hash), "a worker counts on what it does not have")
 
         agents[own].PutBlob(blob_chunks(secret), timeout=CALL_S)
         check_equal(missing(own, *asked), {nothing}, "what it brought, it knows")
         check_equal(missing(other, secret_hash), {secret_hash}, "what another brought")
-        check(counted_on(secret_hash), "nobody counts on what was said to be here")
+        check(counted_on(secret_hash), "no worker counts on what was said to be here")
         agents[own].PutBlob(blob_chunks(secret), timeout=CALL_S)  # once more
         check(counted_on(secret_hash), "who brings it again takes it from those who count on it")
 

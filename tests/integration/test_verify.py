@@ -26,8 +26,8 @@ def test_a_job_without_a_fault_is_proved():
         check_equal(read["steps_proved"], read["committed"], f"steps proved in {read}")
 
 
-def test_samples_that_are_fed_twice_are_caught():
-    """A bug below the border: a task reads another one's part of one batch. Nothing else notices it."""
+def test_samples_that_are_consumed_twice_are_caught():
+    """A bug inside the library: a task reads another one's part of one batch. Nothing else notices it."""
     with Cluster(workers=2) as cluster:
         learning = Learning(cluster, "twice=1:20", workers=2)
         end = learning.end()
@@ -62,7 +62,7 @@ def by_files(cluster, *arguments, **fields):
     return Learning(cluster, *lines(cluster), "shard=file", *arguments, **fields)
 
 
-def test_files_are_proved_whoever_dies():
+def test_files_are_proved_while_tasks_die():
     """Whole files, read by tasks that die: each line was consumed exactly once, and that is proved."""
     for fields in ({"workers": 1}, {"workers": 3, "workers_min": 2}, {"workers": 2}):
         with Cluster(workers=fields["workers"], coordinator=FAST, worker=FAST_WORKER) as cluster:
@@ -75,7 +75,7 @@ def test_files_are_proved_whoever_dies():
                 check_in(f"every one of {SAMPLES} samples of its files exactly once", said, "the reason")
 
 
-def test_a_line_of_a_file_that_is_fed_twice_is_caught():
+def test_a_line_of_a_file_that_is_consumed_twice_is_caught():
     """One that its reader gives once more, in the place of the next."""
     with Cluster(workers=2) as cluster:
         learning = by_files(cluster, "twice=1:2", workers=2)

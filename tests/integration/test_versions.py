@@ -21,7 +21,7 @@ JOBS_EDITED = "cadre/v1/jobs.proto"
 
 
 def edit(text):
-    """jobs.proto of a later version: a state more, fields that nobody here knows, two methods fewer."""
+    """jobs.proto of a later version: a state more, fields that no process here knows, two methods fewer."""
     text = text.replace("JOB_STATE_PREEMPTED = 8;", "JOB_STATE_PREEMPTED = 8;\n  JOB_STATE_PAUSED = 9;")
     text = re.sub(r"^message (\w+) \{$", r"message \1 {\n  string mood = 900;\n  repeated string moods = 901;", text,
                   flags=re.MULTILINE)
@@ -74,7 +74,7 @@ def test_a_client_meets_a_later_coordinator():
         check_in("unknown (9)", cadre(address, "jobs"), "the list")
         check_in("99.1.0", cadre(address, "version"), "the coordinator's version")
         check_in("w0", cadre(address, "workers"), "workers")
-        # Followed to its end, over a state that nobody here knows.
+        # Followed to its end, over a state that no process here knows.
         check_in("from a later version", cadre(address, "submit", "/bin/true"), "the job that was followed")
         for arguments, method, status in ((["verify", "3"], "Verify", 3), (["drain", "w0"], "Drain", 1)):
             said = cadre(address, *arguments, status=status)
@@ -85,7 +85,7 @@ def test_a_client_meets_a_later_coordinator():
 
 
 def unknown_fields(message):
-    """The message with fields at its end that nobody knows, of each kind."""
+    """The message with fields at its end that no process knows, of each kind."""
     return (message.SerializeToString() + b"\xa0\x38\x07" + b"\xaa\x38\x04mood" + b"\xa5\x38" + bytes(4) +
             b"\xa1\x38" + bytes(8))
 
@@ -157,7 +157,7 @@ def test_a_worker_of_another_protocol_is_refused():
             between.close()
 
 
-# Speaks to the daemon as the libcadre of another version would: the frame's preamble has another number.
+# Sends to the daemon as the libcadre of another version would: the frame's preamble has another number.
 OTHER_UID = b'''#!/usr/bin/python3
 import os, socket, sys
 peer = socket.socket(socket.AF_UNIX)

@@ -15,7 +15,7 @@ from testing import check, check_equal, check_in, run, wait_for
 GARBAGE = b"\xff" * 20
 JOBS = "/cadre.v1.Jobs/"
 AGENTS = "/cadre.v1.Agents/"
-HASH = hashlib.sha256(b"nobody has this").digest()
+HASH = hashlib.sha256(b"absent content").digest()
 
 
 @contextlib.contextmanager
@@ -218,12 +218,12 @@ def join(client, *messages):
     """What the coordinator says to an agent that says that, to the end. The agent leaves after its welcome."""
     leave = threading.Event()
 
-    def speak():
+    def messages():
         yield from messages
         leave.wait(CALL_S)
     said = []
     try:
-        for message in client.agents.Join(speak(), timeout=CALL_S):
+        for message in client.agents.Join(messages(), timeout=CALL_S):
             said.append(message)
             if message.WhichOneof("message") == "welcome":
                 leave.set()
@@ -259,7 +259,7 @@ def test_agents_that_are_refused():
         check_equal((said, code), ([], "INVALID_ARGUMENT"), text)
         stream = client.channel.stream_stream(AGENTS + "Join", request_serializer=bytes, response_deserializer=bytes)
         check_equal(refusal(stream, iter([GARBAGE]))[0], "INVALID_ARGUMENT", "garbage")
-        # One that came in properly and then speaks of what is not its own is heard, but changes nothing.
+        # One that came in properly and then reports on what is not its own is read, but changes nothing.
         task = common_pb2.TaskRef(job=2, slot=0, incarnation=1)
         said, code, text = join(
             client, hello(protocol_version=version.agent_protocol),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program under test: trains one number over any number of tasks, and goes wrong as it is told.
+ * A program under test: trains one number over any number of tasks, and goes wrong on demand.
  *
  *     trainer STEPS [SLOT STEP exit|crash|hang|leave|fail|stick]
  *     trainer STEPS bare    without a dataset, up to that position, and says the number at its end

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The invariants of what the coordinator records and says, from the point of view of somebody who
- * sees everything. */
+ * The invariants of what the coordinator records and sends. They use the whole state of the
+ * simulated world. */
 #include <string.h>
 
 #include "sim.h"
@@ -22,7 +22,7 @@ void check_cores(struct sim *sim, uint32_t agent, bool whole)
     }
 }
 
-/* Persist, then speak: what is about to be said is durable. */
+/* Persist, then send: the record of what is about to be sent is durable (protocol, section 4). */
 void check_sent(struct sim *sim, const struct core_action *action)
 {
     const struct job *job = NULL;
@@ -65,7 +65,7 @@ void check_sent(struct sim *sim, const struct core_action *action)
         break;
     }
     if (!durable) {
-        broken(sim, "PERSIST", "%s of job %llu is spoken before its record", what, (ull)job->id.n);
+        broken(sim, "PERSIST", "%s of job %llu is sent before its record", what, (ull)job->id.n);
     }
 }
 
@@ -87,7 +87,7 @@ static void check_end_record(struct sim *sim, const struct job *job, const struc
     }
 }
 
-/* What is committed of an epoch is what should have been fed in its first steps. */
+/* What is committed of an epoch is what its first steps should have consumed (CONSUMED). */
 static void check_consumed_record(struct sim *sim, const struct job *job,
     const struct cursor *cursor, const struct consumption *relay_up)
 {
@@ -109,7 +109,7 @@ static void check_consumed_record(struct sim *sim, const struct job *job,
             "job %llu: of stream %u, epoch %llu, %llu steps with %llu samples are committed, %s",
             (ull)job->id.n, cursor->stream, (ull)cursor->epoch, (ull)consumption.steps,
             (ull)consumption.samples,
-            consumed ? "and something else was expected" : "not what was to be fed");
+            consumed ? "and something else was expected" : "not what should have been consumed");
     }
 }
 
@@ -127,7 +127,7 @@ static void check_checkpoint_record(
     if (state.once != job->once[position] || state.timeline != job->timeline[position] ||
         !generation_equal(checkpoint->generation, mesh->generation)) {
         broken(sim, "CKPT_TIMELINE",
-            "job %llu: the checkpoint of %llu of generation %llu is not of the ledger's line",
+            "job %llu: the checkpoint of %llu of generation %llu is not of the ledger's timeline",
             (ull)job->id.n, (ull)position, (ull)checkpoint->generation.number);
     }
     layout_check(sim, job, position, state.layout, "the checkpoint");
@@ -148,7 +148,7 @@ static void check_checkpoint_record(
     }
 }
 
-/* A plan that takes another position than the one that was saved. */
+/* A plan that resumes at another position than the saved one. */
 static bool mutant_acts_late(struct sim *sim, const struct job *job)
 {
     return job->saved_at != POSITION_NONE && mutant_acts(sim, MUTANT_RESUMED_ELSEWHERE);
@@ -186,7 +186,7 @@ static void check_plan_record(
     }
 }
 
-/* A job starts with as many tasks as it needs, or not at all. */
+/* A gang: a job starts with as many tasks as it needs, or not at all. */
 void check_started(struct sim *sim, const struct job *job)
 {
     uint32_t placed = 0;
@@ -199,7 +199,8 @@ void check_started(struct sim *sim, const struct job *job)
     }
 }
 
-/* Whether the coordinator heard from somebody of the job's generation, but this one, of late. */
+/* Whether the coordinator received a message lately from a member of the job's generation other
+ * than this one. */
 static bool is_alive(const struct sim *sim, const struct job *job, uint32_t but)
 {
     for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
@@ -217,8 +218,8 @@ static bool is_alive(const struct sim *sim, const struct job *job, uint32_t but)
     return false;
 }
 
-/* A task is given up although it lives, and its daemon, which was not silent for longer than the
- * patience: then others go on with its job. Nobody can for one that is alone, or at its end. */
+/* Rule 21: a task that runs, and whose daemon was not silent for longer than the patience, is given
+ * up only so that others go on. Excluded: a task that is alone, or at its end. */
 static void check_lost(struct sim *sim, const struct job *job, const struct core_record *record)
 {
     uint32_t index = job->processes[record->task_exit.slot];
@@ -242,12 +243,12 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     bool stands = job->plan->plain || (member && !job->stored->done);
     if (attempts && patient && stands && !is_alive(sim, job, record->task_exit.slot)) {
         broken(sim, "REWIND",
-            "job %llu: task %u.%llu on w%u lives, and is given up with nobody else", (ull)job->id.n,
+            "job %llu: task %u.%llu on w%u runs, and is given up alone", (ull)job->id.n,
             process->ref.slot, (ull)process->ref.incarnation, process->agent);
     }
 }
 
-/* What clients are told of drains is on record. */
+/* Drains that clients were notified of are on record. */
 void check_drains(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->scenario.agents && sim->scenario.agents <= SIM_SWEEP_MAX; i++) {
@@ -310,7 +311,7 @@ void check_record(struct sim *sim, struct job *job, const struct core_record *re
     }
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan)
 {
@@ -324,7 +325,7 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
     }
     if (!generation_equal(job->stored->generation, plan->generation)) {
         broken(sim, "GEN_UP",
-            "job %llu: generation %llu is spoken with a nonce that is not recorded", (ull)job->id.n,
+            "job %llu: generation %llu is sent with a nonce that is not recorded", (ull)job->id.n,
             (ull)plan->generation.number);
     }
     if (plan->resume != job->stored->resume) {
@@ -357,10 +358,10 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
     }
 }
 
-/* An epoch's length is recorded before a release that reaches its end (rule 23). Behind an epoch
- * that is left early it comes when the tasks have told where they are: what was admitted of that
- * one can cover a short next one whole. Nor is it demanded of a generation that went over the end:
- * what was behind its first step was recorded before, if somebody knew it. */
+/* Rule 23: an epoch's length is recorded before a release that reaches its end. After an epoch that
+ * is left early it comes with the next arrivals: what was admitted of that one can cover a short
+ * next one whole. It is not required of a generation that went over the end: what was before its
+ * first step was recorded earlier, if a task had it. */
 static void check_ends(struct sim *sim, const struct job *job, uint64_t up_to)
 {
     const struct mesh *mesh = &sim->meshes[job->mesh];
@@ -390,11 +391,11 @@ static void check_controls(
         (!stored->has_control || stored->halt_at != release->halt_at ||
             stored->halt_kind != release->halt_kind ||
             stored->halt_stream != release->halt_stream)) {
-        broken(sim, "PERSIST", "job %llu: a halt at %llu is spoken before its record",
+        broken(sim, "PERSIST", "job %llu: a halt at %llu is sent before its record",
             (ull)job->id.n, (ull)release->halt_at);
     }
     if (release->published != POSITION_NONE && !stored_was_published(stored, release->published)) {
-        broken(sim, "PERSIST", "job %llu: the checkpoint of %llu is told before its record",
+        broken(sim, "PERSIST", "job %llu: the checkpoint of %llu is sent before its record",
             (ull)job->id.n, (ull)release->published);
     }
     if (release->halt_kind != HALT_NONE && release->up_to > release->halt_at) {
@@ -403,7 +404,7 @@ static void check_controls(
     }
 }
 
-/* Who waits in cadre_save hears what its peers heard. */
+/* A task that waits in cadre_save gets the same as its peers. */
 static void check_published(
     struct sim *sim, const struct job *job, const struct task_release *release)
 {
@@ -415,13 +416,14 @@ static void check_published(
         if (there && knows != POSITION_NONE &&
             (release->published == POSITION_NONE || release->published < knows)) {
             broken(sim, "PUBLISHED",
-                "job %llu: task %u was told that %llu is published, and that is taken back",
+                "job %llu: task %u got %llu as published, and now gets less",
                 (ull)job->id.n, process->ref.slot, (ull)knows);
         }
     }
 }
 
-/* The least of what all members have in hand, and no control that somebody has passed. */
+/* Rule 2: at most the least of what all members have in hand. Rule 3: no control that a member has
+ * passed. */
 void check_release(struct sim *sim, const struct job *job, const struct task_release *release)
 {
     if (job->mesh == SIM_NONE ||
@@ -443,42 +445,42 @@ void check_release(struct sim *sim, const struct job *job, const struct task_rel
         bool asks = release->checkpoint_at != process->core.checkpoint_at;
         if (there && (release->halt_at < process->core.position ||
                          (asks && release->checkpoint_at < process->core.position))) {
-            broken(sim, "HALT", "job %llu: task %u stands at %llu and is told of a control at %llu",
+            broken(sim, "HALT", "job %llu: task %u is at %llu and receives a control at %llu",
                 (ull)job->id.n, process->ref.slot, (ull)process->core.position,
                 (ull)release->halt_at);
         }
     }
     check_published(sim, job, release);
-    /* What tasks know from an older life of the coordinator may be said again. */
+    /* What tasks have from an older start of the coordinator may be sent again. */
     if (release->up_to > job->stored->watermark && release->up_to > mesh->admitted) {
-        broken(sim, "PERSIST", "job %llu: release %llu is spoken, but only %llu is written",
+        broken(sim, "PERSIST", "job %llu: release %llu is sent, but only %llu is written",
             (ull)job->id.n, (ull)release->up_to, (ull)job->stored->watermark);
     }
     check_controls(sim, job, release);
     check_ends(sim, job, release->up_to);
 }
 
-/* All stand where they were told to stop, and that is saved. */
+/* Rule 17: all are at the recorded stop, and that is saved. */
 static void check_stopped(struct sim *sim, const struct job *job, const struct mesh *mesh)
 {
     const struct stored *stored = job->durable;
     bool saved = stored->has_checkpoint && stored->checkpoint.position == stored->done_position;
     if ((!saved && !job->damaged) || stored->done_position != stored->halt_at) {
-        broken(sim, "PREEMPT", "job %llu leaves at %llu, told was %llu, and saved is %lld",
+        broken(sim, "PREEMPT", "job %llu leaves at %llu, sent was %llu, and saved is %lld",
             (ull)job->id.n, (ull)stored->done_position, (ull)stored->halt_at,
             stored->has_checkpoint ? (long long)stored->checkpoint.position : -1);
     }
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         if (process->core.position != stored->done_position || !process->core.clean) {
-            broken(sim, "PREEMPT", "job %llu leaves at %llu, but task %u stands at %llu",
+            broken(sim, "PREEMPT", "job %llu leaves at %llu, but task %u is at %llu",
                 (ull)job->id.n, (ull)stored->done_position, process->ref.slot,
                 (ull)process->core.position);
         }
     }
 }
 
-/* All members of the final generation stand where it is recorded to end. */
+/* Rule 17: all members of the final generation are at its recorded end. */
 void check_goodbye(struct sim *sim, const struct job *job)
 {
     if (job->mesh == SIM_NONE) {
@@ -498,7 +500,7 @@ void check_goodbye(struct sim *sim, const struct job *job)
         layout_check(sim, job, job->stored->done_position, process->state.layout, "who ends there");
         if (!process->core.finished || process->core.position != job->stored->done_position ||
             (process->core.position != job->plan->steps && !short_one)) {
-            broken(sim, "HALT", "job %llu: bye at %llu, but task %u stands at %llu", (ull)job->id.n,
+            broken(sim, "HALT", "job %llu: bye at %llu, but task %u is at %llu", (ull)job->id.n,
                 (ull)job->stored->done_position, process->ref.slot, (ull)process->core.position);
         }
     }

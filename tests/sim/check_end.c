@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How it all ended: every job has, truthfully, what was fed is on record, and nothing is left. */
+ * The end of a run: every job has ended, truthfully, its consumption is on record, and nothing is
+ * left. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@
 
 typedef unsigned long long ull;
 
-/* Generations that so many faults can make: each a regroup, a join, and another when it falls into
- * one of these. */
+/* How many generations so many faults can make: each a regroup, a join, and one more when it falls
+ * into one of these. */
 static uint32_t generations_max(const struct sim *sim, const struct job *job)
 {
     return 8 +
@@ -25,7 +26,7 @@ static bool names(const struct job *job, uint32_t slot)
     return strstr(job->stored->ended_as.text, name) != NULL;
 }
 
-/* Why it is not right that it succeeded; NULL: it is. */
+/* Why its success is wrong; NULL: it is right. */
 static const char *wrong_success(const struct sim *sim, const struct job *job)
 {
     const struct scenario_job *plan = job->plan;
@@ -39,7 +40,7 @@ static const char *wrong_success(const struct sim *sim, const struct job *job)
     if (undisturbed && job->disagreement_reported) {
         return "succeeded, but its tasks did not take the same steps";
     }
-    /* One that is killed while its job leaves for good is excused. */
+    /* A task that is killed while its job leaves for good is excused. */
     bool died = job->own_ends == 1 && !job->quit && job->touches == 0 && plan->limit_us == 0;
     if (died && !ps_job_is_set(&plan->ps_job) && plan->max_restarts == 0 &&
         plan->tasks == plan->tasks_min) {
@@ -52,8 +53,8 @@ static const char *wrong_success(const struct sim *sim, const struct job *job)
     return NULL;
 }
 
-/* Whether it may have failed: a failure of its own, more ends than it allows, too long a wait, or
- * one of its tasks lost between bye and its end: nobody knows what it did. */
+/* Whether it may have failed: a failure of its own, more ends than it allows, too long a wait, or a
+ * task that was lost between bye and its end, whose outcome is unknown. */
 static bool may_fail(const struct job *job)
 {
     const struct scenario_job *plan = job->plan;
@@ -62,7 +63,7 @@ static bool may_fail(const struct job *job)
     bool waited = plan->wait_us != 0 && job->touches + job->own_ends + job->breaks + job->flips > 0;
     bool unreadable = job->damaged && job->stored->ended_as.code == CADRE_DATA_LOSS;
     bool lost_late = job->touches > 0 && (plan->plain || job->stored->done);
-    /* Before the first plan nobody is replaced who says nothing. */
+    /* Before the first plan no silent task is replaced. */
     bool unformed =
         job->stopped_long && strstr(job->stored->ended_as.text, " did not join within ") != NULL;
     bool again = job->flips > 1 && strstr(job->stored->ended_as.text, "no function of the step");
@@ -87,7 +88,7 @@ static const char *wrong_failure(const struct sim *sim, const struct job *job)
                        : job->first_exit.code != 0 ? job->first_exit.code
                                                    : 1;
         if (!names(job, job->first_end)) {
-            return "failed and blames another than the task that died";
+            return "failed and names another task than the one that died";
         }
         if (job->stored->ended_as.exit_code != code) {
             return "failed with another exit code than that of the task that died";
@@ -104,8 +105,8 @@ static bool ran_over(const struct job *job)
            strncmp(end->text, "ran longer than ", 16) == 0;
 }
 
-/* When it was over, all tasks had to come to a step, to save, and to go; then their workers might
- * be lost, and what they left did not come. A start of the coordinator gives each of these its time
+/* When it was over, all tasks had to come to a step, to save, and to end; then their workers might
+ * be lost, and their outputs did not come. A start of the coordinator gives each of these its time
  * again. */
 static const char *wrong_time(const struct sim *sim, const struct job *job)
 {
@@ -127,13 +128,13 @@ static void check_outcome(struct sim *sim, const struct job *job)
     const struct core_ending *end = &job->stored->ended_as;
     const char *wrong = NULL;
     if (end->state == JOB_CANCELLED && !job->cancel_asked) {
-        wrong = "was cancelled by nobody";
+        wrong = "was cancelled without a request";
     } else if (end->state == JOB_PREEMPTED && !job->noticed && job->touches == 0) {
-        wrong = "was preempted by nobody";
+        wrong = "was preempted without a request";
     } else if (end->state == JOB_PREEMPTED && job->plan->max_restarts > 0) {
         wrong = "was preempted for good, but it may be started again";
     } else if (end->state == JOB_PREEMPTED && end->exit_code != JOB_EXIT_PREEMPTED) {
-        wrong = "was preempted, and its exit code says something else";
+        wrong = "was preempted, and has another exit code";
     } else if (end->state == JOB_SUCCEEDED) {
         wrong = wrong_success(sim, job);
     } else if (end->state == JOB_FAILED && !ran_over(job)) {
@@ -152,8 +153,8 @@ static void check_outcome(struct sim *sim, const struct job *job)
     }
 }
 
-/* What was fed in the last epoch that was begun of each stream is on record, whole. One that ended
- * while nobody could hear of it, or whose record was not fsynced, may be missing. */
+/* The consumption of the last epoch that was begun of each stream is on record, whole. One that
+ * ended while no coordinator received it, or whose record was not fsynced, may be missing. */
 static void check_consumptions(struct sim *sim, const struct job *job)
 {
     if (job->stored->ended_as.state != JOB_SUCCEEDED || job->plan->plain || job->own_ends > 0 ||

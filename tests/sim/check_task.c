@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The invariants of what tasks do: which steps they enter and apply, and what their state holds. */
+ * The invariants of what tasks do: which steps they enter and apply, and what their state holds.
+ * runtime.c, join.c and daemon.c call them. */
 #include "sim.h"
 
 typedef unsigned long long ull;
 
-/* Whose state the new generation goes on from: a whole one, of the ledger's line. */
+/* Rules 8 and 9: the state of the new generation's source is whole, and of the ledger's timeline.
+ */
 void check_source(struct sim *sim, const struct job *job, const struct mesh *mesh)
 {
     uint64_t resume = mesh->resume;
@@ -23,13 +25,13 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
     }
     const struct process *source = &sim->processes[mesh_member(sim, mesh, mesh->source)];
     if (source->core.position != resume || !source->core.clean) {
-        broken(sim, "TIMELINE", "job %llu: task %u is the source of %llu and stands %s at %llu",
+        broken(sim, "TIMELINE", "job %llu: task %u is the source of %llu and is %s at %llu",
             (ull)job->id.n, source->ref.slot, (ull)resume, source->core.clean ? "clean" : "torn",
             (ull)source->core.position);
     } else if (source->state.once != job->once[resume] ||
                source->state.timeline != job->timeline[resume]) {
         broken(sim, "TIMELINE",
-            "job %llu: the state of task %u, source of %llu, is not on the line", (ull)job->id.n,
+            "job %llu: task %u, source of %llu, is not on the timeline", (ull)job->id.n,
             source->ref.slot, (ull)resume);
     }
     layout_check(sim, job, resume, source->state.layout, "the source");
@@ -44,7 +46,7 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
         }
         if (holds && process->state.timeline != job->timeline[resume]) {
             broken(sim, "TIMELINE",
-                "job %llu: the state that task %u keeps at %llu is not on the line", (ull)job->id.n,
+                "job %llu: the state of task %u at %llu is not on the timeline", (ull)job->id.n,
                 process->ref.slot, (ull)resume);
         }
     }
@@ -106,7 +108,7 @@ void check_applied(struct sim *sim, const struct process *process, uint64_t posi
     *timeline = process->state.timeline;
     bool newest = &sim->meshes[job->mesh] == mesh;
     if (newest && process->state.timeline != job->timeline[position + 1]) {
-        broken(sim, "TIMELINE", "job %llu task %llu: step %llu is not on the ledger's line",
+        broken(sim, "TIMELINE", "job %llu task %llu: step %llu is not on the ledger's timeline",
             (ull)job->id.n, slot, (ull)position);
     }
     if (newest && mesh->applied[position] == mesh->count && sim->broke_us != 0 &&
@@ -115,7 +117,7 @@ void check_applied(struct sim *sim, const struct process *process, uint64_t posi
     }
 }
 
-/* Nobody who is not a member of the final generation may run what follows the training. */
+/* Rule 16: only a member of the final generation may run what follows the training. */
 void check_left(struct sim *sim, const struct process *process)
 {
     const struct job *job = &sim->jobs[process->job];
@@ -124,14 +126,13 @@ void check_left(struct sim *sim, const struct process *process)
     }
     bool by_itself = process->program == PROGRAM_DEAD && process->exit.code == 0 &&
                      process->exit.signal == 0 && process->exit_sent;
-    /* Its job was preempted, and has gone on elsewhere since: the program knows that it is not
-     * done. */
+    /* Its job was preempted, and has gone on elsewhere since: the program has a bye of a stop. */
     bool stopped = process->core.halt_kind == HALT_STOP && process->core.reason == REPORT_HALT &&
                    process->mesh != SIM_NONE && sim->meshes[process->mesh].left;
     if (by_itself && !stopped && job->mesh != SIM_NONE &&
         !generation_equal(process->core.generation, sim->meshes[job->mesh].generation)) {
         broken(sim, "HALT",
-            "job %llu task %u of generation %llu was told bye, the final one is %llu",
+            "job %llu task %u of generation %llu got bye, the final one is %llu",
             (ull)job->id.n, process->ref.slot, (ull)process->core.generation.number,
             (ull)sim->meshes[job->mesh].generation.number);
     }
@@ -144,13 +145,13 @@ void check_started_on(struct sim *sim, uint32_t agent, struct task_ref ref)
     for (uint32_t i = 0; i < AGENT_ENTRIES(sim->scenario.slots[agent]); i++) {
         if (agent_core_task(sim->agents[agent].core, i, &view)) {
             if (task_ref_equal(view.task, ref)) {
-                return; /* said twice */
+                return; /* a duplicate */
             }
             taken += view.phase != AGENT_TASK_COLLECTED ? 1 : 0;
         }
     }
     if (taken == AGENT_ENTRIES(sim->scenario.slots[agent])) {
-        broken(sim, "SLOTS", "job %llu task %u is started on w%u, which has no place left",
+        broken(sim, "SLOTS", "job %llu task %u is started on w%u, which has no entry left",
             (ull)ref.job.n, ref.slot, agent);
     }
 }

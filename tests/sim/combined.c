@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job of three tasks and four steps, a worker that joins, two tasks that are killed, and a
- * coordinator that crashes, with or without its unsynced tail: in every order, each at every place
- * of a grid of events. All but the last of them are a run of their own, too. */
+ * coordinator that crashes, with or without its unsynced tail: in every order, each at every point
+ * of a grid of events. All but the last fault are also a run of their own. */
 #include "exhaustive.h"
 
 #define KILLS_MAX 2
 #define VICTIMS   3
 
-/* What is placed so far. */
+/* The faults so far. */
 struct injection {
     const struct combined_bounds *bounds;
     struct exhaustive_result *result;
@@ -28,7 +28,7 @@ static bool run_one(struct sim *sim, struct exhaustive_result *result)
     return sim->broken == NULL;
 }
 
-/* This one, and all that come behind it. */
+/* This fault, and all that follow it. */
 static bool inject_one(
     struct sim *sim, struct injection so_far, uint64_t at, enum fault_kind kind, uint32_t which)
 {
@@ -58,7 +58,7 @@ static bool inject_at(struct sim *sim, const struct injection *so_far, uint64_t 
                                   inject_one(sim, *so_far, at, FAULT_TAIL, 0));
 }
 
-/* Runs what is placed, then with one more at each event of that run from `from` on. */
+/* Runs the faults so far, then with one more at each event of that run from `from` on. */
 static bool inject(struct sim *sim, struct injection so_far, uint64_t from)
 {
     if (!run_one(sim, so_far.result)) {

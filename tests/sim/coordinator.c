@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The coordinator's shell: turns of several events, then all their records, then all their speech;
- * and its restart. */
+ * The coordinator's shell: turns of several events, then all their records, then all their
+ * messages; and its restart. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,7 +158,7 @@ void coordinator_crash(struct sim *sim, bool tail)
     trace(sim, "coordinator crashes");
     if (sim->coordinator.pending_update_open && prng_chance(&sim->prng, 1, 2) &&
         sim->now_us >= sim->disk.full_until_us) {
-        write_turn(sim); /* it crashes between its commit and the first word */
+        write_turn(sim); /* it crashes between its commit and the first message */
     }
     if (tail) {
         store_crash(sim);
@@ -181,7 +181,7 @@ void coordinator_crash(struct sim *sim, bool tail)
         job->touches += job->stored->started && !job->stored->ended ? 1 : 0;
     }
     store_restore(sim);
-    /* Who asked and was not answered asks again. */
+    /* A client without an answer sends its request again. */
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
         if (job->call != 0 && !job->answered && !job->stored->known) {
@@ -201,7 +201,7 @@ static void make_room(struct core_actions *turn)
     }
 }
 
-/* The id that a submit got is known when its record is. */
+/* The id that a submission got is recorded with it. */
 static void note_submitted(struct sim *sim, const struct core_record *record)
 {
     struct coordinator *c = &sim->coordinator;
@@ -209,7 +209,7 @@ static void note_submitted(struct sim *sim, const struct core_record *record)
     struct job *job = &sim->jobs[c->submitting];
     job->id = record->job;
     if (record->job.n <= sim->disk.job_max) {
-        broken(sim, "IDS", "job id %llu is given out twice", (unsigned long long)record->job.n);
+        broken(sim, "IDS", "job id %llu is assigned twice", (unsigned long long)record->job.n);
     }
 }
 
@@ -247,7 +247,7 @@ static void note_action(struct sim *sim, size_t index)
     }
 }
 
-/* Now, as its core has it. */
+/* Now, by the clock of its core. */
 static uint64_t core_time(struct sim *sim)
 {
     const struct hold *hold = &sim->coordinator.hold;
@@ -283,7 +283,7 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     open_turn(sim);
 }
 
-/* Work that did not fit is asked for at once, within the turn. */
+/* Ticks that are due at once, within the turn. */
 static void tick_while_due(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
@@ -305,7 +305,7 @@ static bool has_records(const struct core_actions *turn)
     return i < turn->count;
 }
 
-/* Of a turn for which there is no room a half is on the disk nevertheless. */
+/* A half of a turn without room is on the disk nevertheless. */
 static void write_half(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
@@ -323,7 +323,7 @@ static bool is_ignored(struct sim *sim, cadre_status status)
         sim, status == CADRE_RESOURCE_EXHAUSTED ? MUTANT_HELD_SENT : MUTANT_ERROR_IGNORED);
 }
 
-/* One transaction. false: nothing of the turn may be spoken now. */
+/* One transaction. false: nothing of the turn may be sent now. */
 static bool commit_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
@@ -349,13 +349,13 @@ static bool commit_turn(struct sim *sim)
     }
     write_turn(sim);
     if (c->hold.held && mutant_goes_on(sim, MUTANT_HELD_CLOCK)) {
-        c->hold.held = false; /* and the core's clock did not stand still */
+        c->hold.held = false; /* and the core's clock did not stop */
     }
     hold_ends(&c->hold, machine_now(sim));
     return true;
 }
 
-/* Virtual time when its core wants a tick. */
+/* Virtual time when its core is due for a tick. */
 static uint64_t wakes_at(const struct sim *sim)
 {
     const struct coordinator *c = &sim->coordinator;

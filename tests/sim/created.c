@@ -24,7 +24,7 @@ struct created {
 
 static const char *const names[LAYOUT_NAMES] = {"u", "v", "w"};
 
-/* ---- what the production's files ask of others ---- */
+/* ---- functions that the production's files call ---- */
 
 /* Here variables have no memory, and a program registers nothing and has no servers. */
 void variable_clear(cadre_variable *variable)
@@ -51,7 +51,7 @@ bool streamed_has_name(const struct cadre_strategy *strategy, const char *name)
     return false;
 }
 
-/* ---- their life ---- */
+/* ---- creation and end ---- */
 
 struct created *created_open(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The shell of a worker daemon: its link, the virtual processes of its tasks, and its own death and
- * return. */
+ * The shell of a worker daemon: its link, the virtual processes of its tasks, and its own end and
+ * restart. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "sim.h"
 
-/* What an older daemon of this host left behind. */
+/* Processes of an older daemon of this host. */
 static void end_orphans(struct sim *sim, struct agent *agent)
 {
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
@@ -19,15 +19,15 @@ static void end_orphans(struct sim *sim, struct agent *agent)
     }
 }
 
-/* What an older daemon of this host started is this one's, with its past; what it had not started
- * yet is forgotten. */
+/* Processes of an older daemon of this host are adopted, with their past; what it had not started
+ * yet is dropped. */
 static void adopt(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
         struct process *process = a->held[i] == SIM_NONE ? NULL : &sim->processes[a->held[i]];
         if (process != NULL && !process->spawned) {
-            /* Nobody may have heard that it could not start. */
+            /* The report that it could not start may be lost. */
             sim->jobs[process->job].touches += process->program == PROGRAM_DEAD ? 1 : 0;
             process->program = PROGRAM_DEAD;
             a->held[i] = SIM_NONE;
@@ -45,7 +45,7 @@ static void adopt(struct sim *sim, uint32_t agent)
                     .ended = ended,
                     .down = &down},
                 NULL);
-            if (ended || process->core.phase != 0) { /* else it connects when it is born */
+            if (ended || process->core.phase != 0) { /* else it connects when it starts */
                 schedule(sim, draw(sim, 100, 300000), ended ? ON_EXITED : ON_RECONNECT, agent,
                     a->incarnation, a->held[i]);
             }
@@ -137,12 +137,12 @@ void agent_kill(struct sim *sim, uint32_t agent)
     lose_sockets(sim, a);
 }
 
-/* Mostly it is back before anybody may notice. */
+/* Mostly it is back before any job notices. */
 void agent_restart(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
     bool soon = !one_in(sim, 4);
-    trace(sim, "daemon of w%u is started anew", agent);
+    trace(sim, "daemon of w%u is started again", agent);
     if (!soon) {
         agent_touch(sim, agent);
     }
@@ -209,7 +209,7 @@ static void prepare(
     process->stalled_at = POSITION_NONE;
     process->entered_at = POSITION_NONE;
     process->part_position = POSITION_NONE;
-    process->state.once = prng_next(&sim->prng); /* whatever its program starts with */
+    process->state.once = prng_next(&sim->prng); /* its program's initial state */
     if (message != NULL && message->down.type == AGENT_DOWN_START) {
         restore(job, process, &message->down.start);
         ps_prepared(sim, index, message->down.start.predecessor);
@@ -220,7 +220,7 @@ static void prepare(
         broken(sim, "IDS", "job %llu: task %u.%llu was a member and is started once more",
             (unsigned long long)ref.job.n, ref.slot, (unsigned long long)ref.incarnation);
     }
-    /* Until it is one, a start that may have been lost is said again with the same number. */
+    /* Until it is one, a START that may have been lost is sent again with the same number. */
     if (newest == SIM_NONE || sim->processes[newest].ref.incarnation <= ref.incarnation) {
         job->processes[ref.slot] = index;
     }
@@ -298,7 +298,7 @@ static void mutate_relayed(struct sim *sim, struct agent_relay_up *relay_up)
     }
 }
 
-/* What a task says when it is asked who it is, taken for where it stands frozen. */
+/* Mutant: a hello is taken as a report of a frozen task (rule 6). */
 static void send_as_report(struct sim *sim, uint32_t agent, const struct agent_relay_up *relay_up)
 {
     struct agent_up up = {.type = AGENT_UP_RELAY, .relay_up = {.task = relay_up->task}};
@@ -311,7 +311,8 @@ static void send_as_report(struct sim *sim, uint32_t agent, const struct agent_r
     send_up(sim, sim->agents[agent].link, &up);
 }
 
-/* What one task has to say, taken for another's: an older life of a slot, or a neighbour. */
+/* Mutant: a message of one task is taken for another's: an older incarnation of a slot, or a
+ * neighbour (rule 12). */
 static void send_as_another(struct sim *sim, uint32_t agent, struct agent_relay_up *relay_up)
 {
     const struct agent *a = &sim->agents[agent];
@@ -382,7 +383,7 @@ static void leave(struct sim *sim, uint32_t agent)
     agent_die(sim, agent, 1000, draw(sim, 1000000, 5000000));
 }
 
-/* It uploads; a newer one takes the place of one that is under way. */
+/* It uploads; a newer one replaces one that is under way. */
 static void publish(struct sim *sim, uint32_t index, const struct task_part *part)
 {
     struct process *process = &sim->processes[index];
@@ -410,7 +411,7 @@ static void carry_out(
     case AGENT_ACTION_SIGNAL:
         if (sim->processes[index].program != PROGRAM_DEAD &&
             mutant_acts(sim, MUTANT_EXIT_INVENTED)) {
-            sim->processes[index].program = PROGRAM_FORMS; /* it hangs there for ever */
+            sim->processes[index].program = PROGRAM_FORMS; /* it hangs for ever */
             schedule(sim, 10, ON_EXITED, agent, a->incarnation, index);
         } else if (action->signal != 9 || !mutant_acts(sim, MUTANT_KILL_LOST)) {
             process_signal(sim, index, action->signal);
@@ -518,7 +519,7 @@ static void collected(struct sim *sim, uint32_t index)
     uint32_t agent = sim->processes[index].agent;
     if (!agent_core_linked(sim->agents[agent].core)) {
         schedule(sim, 50000, ON_COLLECTED, agent, sim->agents[agent].incarnation, index);
-        return; /* nobody to ship its log to */
+        return; /* no daemon to send its log */
     }
     agent_step(sim, agent,
         &(struct agent_event){.type = AGENT_EVENT_COLLECTED,

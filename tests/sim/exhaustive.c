@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Exhaustive short runs: every single fault of every kind and victim at every event of a tiny job,
- * and every pair of them that lies close together. */
+ * and every pair of them within a short distance. */
 #include "exhaustive.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static bool next_choice(size_t *kind, uint32_t *which)
     return ++*kind < CHOICES;
 }
 
-/* All second faults within `reach` events behind the first. */
+/* All second faults within `reach` events after the first. */
 static bool run_pairs(struct sim *sim, uint32_t variant, uint64_t at, uint64_t reach,
     uint64_t stride, struct exhaustive_result *result)
 {
@@ -82,7 +82,7 @@ static bool run_pairs(struct sim *sim, uint32_t variant, uint64_t at, uint64_t r
     return true;
 }
 
-/* Every first fault at every event; with `reach`, every second one behind it too. */
+/* Every first fault at every event; with `reach`, every second one after it too. */
 static bool run_variant(struct sim *sim, uint32_t variant, const struct exhaustive_bounds *bounds,
     struct exhaustive_result *result)
 {

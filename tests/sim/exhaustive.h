@@ -9,7 +9,7 @@ struct exhaustive_bounds {
     uint32_t first; /* variants of the tiny job */
     uint32_t end;
     uint64_t every;  /* pairs begin at each so many events */
-    uint64_t reach;  /* and their second fault is at most so many events later; 0: no pairs */
+    uint64_t reach;  /* and their second fault is at most so many events behind; 0: no pairs */
     uint64_t stride; /* at each so many of them */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The faults that befall the cluster. */
+ * The faults of the cluster. */
 #include "sim.h"
 
-/* Their daemons may have heard their last word a lease before. */
+/* Their daemons may have received the last message a lease before. */
 #define SILENT_US (SCENARIO_ORPHAN_US - SCENARIO_LEASE_US)
 
 void agent_touch(struct sim *sim, uint32_t agent)
@@ -22,8 +22,8 @@ void agent_touch(struct sim *sim, uint32_t agent)
     }
 }
 
-/* To a daemon that connects meanwhile nothing is said: it may have no word of the coordinator for
- * longer than it keeps tasks without. */
+/* A daemon that connects meanwhile gets no message: it may be without the coordinator for longer
+ * than it keeps tasks. */
 void coordinator_is_away(struct sim *sim, uint64_t length_us)
 {
     struct coordinator *c = &sim->coordinator;
@@ -35,7 +35,7 @@ void coordinator_is_away(struct sim *sim, uint64_t length_us)
     }
 }
 
-/* Some process that lives; NOBODY: there is none. */
+/* Some process that runs; SIM_NONE: there is none. */
 static uint32_t some_process(const struct sim *sim, uint32_t which)
 {
     for (uint32_t i = 0; i < sim->process_count; i++) {
@@ -49,7 +49,7 @@ static uint32_t some_process(const struct sim *sim, uint32_t which)
     return SIM_NONE;
 }
 
-/* ---- a task that is silent but alive ---- */
+/* ---- a task that is stopped but not dead ---- */
 
 static void stop(struct sim *sim, uint32_t which)
 {
@@ -62,11 +62,11 @@ static void stop(struct sim *sim, uint32_t which)
         process->ref.slot, (unsigned long long)process->ref.incarnation);
     process->stopped = true;
     sim->jobs[process->job].touches++;
-    /* Nobody waits for one that is alone, so somebody continues it in the end. */
+    /* No task waits for one that is alone, so a second signal continues it in the end. */
     bool soon = prng_chance(&sim->prng, 2, 3);
     uint64_t length_us = soon ? draw(sim, 10000, 20000000) : draw(sim, 40000000, 90000000);
     sim->jobs[process->job].stopped_long |=
-        length_us > SCENARIO_FORM_US / 2; /* others take some of it */
+        length_us > SCENARIO_FORM_US / 2; /* other waits take some of it */
     schedule(sim, length_us, ON_CONTINUE, 0, 0, index);
 }
 
@@ -111,7 +111,7 @@ static void kill_task(struct sim *sim, uint32_t which)
     }
 }
 
-/* Told twice now and then: the second changes nothing. */
+/* Sent twice now and then: the second changes nothing. */
 static void preempt(struct sim *sim, uint32_t which)
 {
     uint32_t index = some_process(sim, which);
@@ -146,7 +146,7 @@ static void save(struct sim *sim, uint32_t which)
     }
 }
 
-/* The other job kept one at half of the way, at half of that, and so on. */
+/* The other job kept one at half of the steps, at half of that, and so on. */
 static bool origin_before(const struct job *job, struct core_checkpoint *ret_previous)
 {
     uint64_t position = job->stored->origin.position / 2;
@@ -156,7 +156,7 @@ static bool origin_before(const struct job *job, struct core_checkpoint *ret_pre
     return position > 0;
 }
 
-/* The shell finds it when somebody fetches it, or reads it for a person. */
+/* The shell finds it when it is fetched, or read for a client. */
 static void damage(struct sim *sim, uint32_t which)
 {
     if (sim->coordinator.pause.on) {
@@ -175,7 +175,7 @@ static void damage(struct sim *sim, uint32_t which)
                 .is_origin = origin,
                 .source = {job->id.n + 1000},
                 .why = "a block does not have its hash",
-                .remedy = "nothing is left of it"}};
+                .remedy = "no copy of it is left"}};
         event.damaged.has_previous = origin ? origin_before(job, &event.damaged.previous)
                                             : stored_previous(stored, &event.damaged.previous);
         trace(sim, "job %llu: its checkpoint of %llu is damaged", (unsigned long long)job->id.n,
@@ -215,9 +215,8 @@ static void mute(struct sim *sim, uint32_t agent)
     link_mute(sim, a->link, up ? MUTE_UP : MUTE_DOWN, sim->now_us + length_us, breaks);
 }
 
-/* Of all hosts, or of each second one: nothing comes through in one direction or in both, and no
- * new connection. Each side notices by itself, if at all; what is on its way comes late or never.
- */
+/* Of all hosts, or of each second one: no message arrives in one direction or in both, and no new
+ * connection. Each side notices by itself, if at all; messages in flight arrive late or never. */
 static void cut_coordinator(struct sim *sim, uint32_t which)
 {
     uint64_t length_us = draw(sim, SCENARIO_CUT_LEAST_US, SCENARIO_CUT_MOST_US);
@@ -237,8 +236,8 @@ static void cut_coordinator(struct sim *sim, uint32_t which)
     }
 }
 
-/* Between the coordinator and one host, or all at once: what one side says is lost, and the other
- * one's words come through until the first has found out by the silence. */
+/* Between the coordinator and one host, or all at once: the messages of one side are lost, and
+ * those of the other one arrive until the first has noticed the silence. */
 static void cut_one_way(struct sim *sim, uint32_t which)
 {
     uint64_t length_us = draw(sim, SCENARIO_CUT_LEAST_US, SCENARIO_CUT_MOST_US);
@@ -263,7 +262,7 @@ static void leave(struct sim *sim, uint32_t agent)
     if (!a->alive || a->draining || a->pause.on) {
         return;
     }
-    trace(sim, "w%u is told to drain", agent);
+    trace(sim, "w%u gets SIGTERM and drains", agent);
     agent_touch(sim, agent);
     a->draining = true;
     agent_step(sim, agent, &(struct agent_event){.type = AGENT_EVENT_DRAIN}, NULL);
@@ -280,7 +279,7 @@ static void client_drains(struct sim *sim, uint32_t agent, bool ends)
 }
 
 /* A client drains the worker; its operator restarts the daemon, perhaps, and the client ends the
- * drain later. */
+ * drain after that. */
 static void drain(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
@@ -296,7 +295,7 @@ static void drain(struct sim *sim, uint32_t agent)
     schedule(sim, draw(sim, 1000000, 20000000), ON_UNDRAIN, agent, 0, 0);
 }
 
-/* Until it is known to be over: what the client asked for may be lost with the coordinator. */
+/* Until it is over for sure, because the client's request may be lost with the coordinator. */
 void drain_is_over(struct sim *sim, uint32_t agent)
 {
     const struct agent *a = &sim->agents[agent];

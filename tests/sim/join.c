@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a process comes to the state that it goes on from: alone and warm until the job has a place
- * for it, from a checkpoint, or from the source of a plan. */
+ * How a process gets its state: alone and warm until the job has room for it, from a checkpoint, or
+ * from the source of a plan. */
 #include "sim.h"
 
 typedef unsigned long long ull;
@@ -17,7 +17,7 @@ static const struct stream_position *find(const struct task_warm *warm, uint32_t
     return NULL;
 }
 
-/* Whether steps of the stream are left in the program, as far as a joiner is told. */
+/* Whether steps of the stream are left in the program, as far as its warm message says. */
 static bool has_left(const struct scenario_job *plan, uint32_t stream, const struct task_warm *warm)
 {
     const struct stream_position *at = find(warm, stream);
@@ -37,8 +37,8 @@ static bool has_left(const struct scenario_job *plan, uint32_t stream, const str
     return false;
 }
 
-/* The stream that its program asks for first. One that finds nothing left to do waits as for a step
- * without samples: it is called to the end, or sent away. */
+/* The stream of its program's first step. A program with no step left waits as for a step without
+ * samples: it gets the end, or bye. */
 static uint32_t first_asked(const struct scenario_job *plan, const struct task_warm *warm)
 {
     for (uint32_t i = 0; i < plan->segment_count; i++) {
@@ -60,7 +60,7 @@ void join_warm(struct sim *sim, uint32_t index, const struct task_warm *warm)
     uint32_t asks_for = first_asked(job->plan, warm);
     const struct stream_position *at = find(warm, asks_for);
     process->asks.epoch = at == NULL ? 0 : at->epoch;
-    if (process->core.joins) { /* it waits for its plan, and hears that streams have moved on */
+    if (process->core.joins) { /* it waits for its plan, and gets new stream positions */
         if (asks_for != process->asks.stream) {
             process->asks.stream = asks_for;
             program_event(sim, index,
@@ -75,7 +75,7 @@ void join_warm(struct sim *sim, uint32_t index, const struct task_warm *warm)
     schedule(sim, draw(sim, 1000, 300000), ON_PROGRAM, process->doing, process->incarnation, index);
 }
 
-/* It has come to its first step alone. */
+/* It has reached its first step alone. */
 void join_warmed(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -100,15 +100,15 @@ static uint32_t left_after(const struct sim *sim, const struct mesh *mesh, uint3
         return 0;
     }
     if (process->entered_at == POSITION_NONE) {
-        return sim->jobs[mesh->job].plan->setup; /* it never came to a state */
+        return sim->jobs[mesh->job].plan->setup; /* it never had a state */
     }
     return process->core.position == mesh->resume
                ? program_between_steps_left(sim, process)
                : sim->jobs[mesh->job].between_steps[mesh->resume];
 }
 
-/* Members of one generation may be one collective apart: who missed the last one gets its result.
- */
+/* Members of one generation may be one collective apart: a member that missed the last one gets its
+ * result. */
 static void even_out(struct sim *sim, struct mesh *mesh)
 {
     uint32_t least = UINT32_MAX;
@@ -122,7 +122,7 @@ static void even_out(struct sim *sim, struct mesh *mesh)
         if (process->missed == 1 &&
             sim->jobs[mesh->job].between_steps_done[mesh->resume] > least + 1) {
             broken(sim, "POINT",
-                "job %llu: at %llu somebody is ahead by a collective that never completed",
+                "job %llu: at %llu a member is ahead by a collective that never completed",
                 (ull)sim->jobs[mesh->job].id.n, (ull)mesh->resume);
         }
         if (process->missed > 1) {
@@ -170,16 +170,16 @@ void join_exchange(struct sim *sim, struct mesh *mesh)
     }
 }
 
-/* What is before the step is done: by itself in an older life of the state, or by the others. */
+/* What is before the step is done: by the process itself in an older state, or by the others. */
 static void adopt(struct sim *sim, struct process *process, const struct mesh *mesh)
 {
     bool joins = process->core.warm;
-    bool anew = mesh->source == SOURCE_NONE || process->entered_at == POSITION_NONE;
+    bool restarts = mesh->source == SOURCE_NONE || process->entered_at == POSITION_NONE;
     if (!mutant_acts(sim, MUTANT_STATE_NOT_TAKEN_OVER)) {
         process->state = mesh->source_state;
         process->torn = false;
     }
-    if (joins || anew) {
+    if (joins || restarts) {
         process->entered_at = mesh->resume;
         process->set_up = joins;
         process->done = 0;

@@ -15,7 +15,7 @@ void layout_check(
     }
 }
 
-/* ---- its life ---- */
+/* ---- begin and end ---- */
 
 void layout_begin(struct sim *sim, struct process *process)
 {
@@ -116,7 +116,7 @@ void layout_undo(struct sim *sim, struct process *process)
         return;
     }
     uint64_t had = created_layout(process->created);
-    bool whole = process->birth == 0 || process->shares; /* all that is fresh is in the list */
+    bool whole = process->birth == 0 || process->shares; /* all fresh ones are in the list */
     bool kept = whole && had != process->state.layout && mutant_acts(sim, MUTANT_CREATION_KEPT);
     process->birth = 0;
     process->shares = false;

@@ -12,23 +12,24 @@ struct job;
 struct process;
 struct sim;
 
-/* ---- truth_layout.c: what is right ---- */
+/* ---- truth_layout.c: the expected layouts ---- */
 
-/* job->layouts, of a program that nothing ever befell. */
+/* job->layouts, of a program without any fault. */
 void truth_layouts(struct job *job);
 /* Whether the program makes the call for the variable in the step at this position. */
 bool truth_asks(const struct job *job, uint32_t creation, uint64_t position);
 
-/* ---- layout.c: the variables of a process; of one without any nothing is done ---- */
+/* ---- layout.c: the variables of a process; without any, the functions do nothing ---- */
 
-/* Its program has created what it creates before the first step. */
+/* Its program has created the variables of before its first step. */
 void layout_begin(struct sim *sim, struct process *process);
+/* Frees them. */
 void layout_end(struct process *process);
 
-/* In a step, before each of its collectives: whether that is one of the two in which all replicas
- * meet for a variable. */
+/* In a step, before each of its collectives: whether that is one of the two that create a variable.
+ */
 bool layout_creates(struct sim *sim, struct process *process);
-/* It enters that one. */
+/* It enters that collective. */
 void layout_tells(struct sim *sim, const struct process *process);
 /* All have met in the step's collective; false: it was none of these. */
 bool layout_met(struct process *process);
@@ -37,9 +38,9 @@ void layout_commit(struct sim *sim, struct process *process);
 /* A step, or a state sync, was under way and is undone. */
 void layout_undo(struct sim *sim, struct process *process);
 
-/* It makes what the state has, and it does not; until that is there it may be undone. */
+/* It makes what the state has; until the state is there it may be undone. */
 void layout_takes(struct sim *sim, struct process *process, uint64_t state);
-/* It holds the state of its plan. `goes_on`: its program has made the calls that lead there. */
+/* It holds the state of its plan. `goes_on`: its program has made the calls up to it. */
 void layout_synced(struct sim *sim, struct process *process, bool goes_on);
 
 /* LAYOUT, unless these are the variables of the job's position. */

@@ -17,12 +17,12 @@
 #define MUTANT_SEEDS_MAX  10000
 #define CORPUS_LINE_BYTES 512
 #define REPORT_LINES      60
-#define COMBINED_VARIANT  100 /* from here on --tiny means the job of --combined */
+#define COMBINED_VARIANT  100 /* from here on --tiny is the job of --combined */
 
 static struct sim the_sim;
 static char trace_lines[SIM_TRACE_LINES][SIM_TRACE_BYTES];
 
-/* An assert of a core is a finding like any other. */
+/* A failed assert of a core is a finding like any other. */
 _Noreturn void cadre_panic(const char *condition, const char *file, int line)
 {
     if (the_sim.panic == NULL) {
@@ -56,7 +56,7 @@ static void run_traced(struct sim *sim, uint64_t seed, uint32_t workers)
     sim->tracing = false;
 }
 
-/* Prints what broke, how to see it again, and the end of the transcript. */
+/* Prints the broken invariant, the command that repeats it, and the end of the transcript. */
 static void report(struct sim *sim, uint64_t seed, uint32_t workers)
 {
     printf("seed %" PRIu64 " broke %s: %s\n", seed, sim->broken, sim->why);
@@ -88,7 +88,7 @@ static int run_seeds(uint64_t first, uint64_t end, uint32_t workers)
     return 0;
 }
 
-/* One line for each seed that breaks something. */
+/* One row of text for each seed that breaks an invariant. */
 static int run_survey(uint64_t first, uint64_t end, uint32_t workers)
 {
     uint64_t count = 0;
@@ -134,7 +134,7 @@ static bool parse_kept(const char *line, struct kept_seed *ret_kept)
            ret_kept->workers <= WORKERS_MAX;
 }
 
-/* Lines of "[--compare ]seed workers why"; '#' begins a comment. */
+/* Text lines of "[--compare ]seed workers why"; '#' begins a comment. */
 static int run_corpus(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -151,7 +151,7 @@ static int run_corpus(const char *path)
             continue;
         }
         if (!parse_kept(line, &kept)) {
-            fprintf(stderr, "sim: not a line of \"[--compare ]seed workers why\": %s", line);
+            fprintf(stderr, "sim: not of the form \"[--compare ]seed workers why\": %s", line);
             status = 2;
             break;
         }
@@ -169,7 +169,7 @@ static int run_corpus(const char *path)
     return status == 0 && count == 0 ? 2 : status;
 }
 
-/* Each planted fault has to be caught, and by the invariant that it breaks. */
+/* Each planted fault must be caught, by the invariant that it breaks. */
 static int run_mutants(uint32_t workers)
 {
     struct sim *sim = &the_sim;
@@ -199,7 +199,7 @@ static int run_mutants(uint32_t workers)
     return escaped == 0 ? 0 : 1;
 }
 
-/* One job of so many tasks: how long it takes to go on when one is killed, and what it costs. */
+/* One job of so many tasks: how long it takes to continue after one is killed, and its cost. */
 static int run_scale(uint32_t workers)
 {
     struct sim *sim = &the_sim;
@@ -238,8 +238,8 @@ static void print_placed(const struct sim *sim)
     }
 }
 
-/* "level" 0: every single fault in three variants; 1: in all, and pairs that are near; 2: more.
- * 3 and 4: as 0 and 1, of variants whose steps create variables. */
+/* "level" 0: every single fault in three variants; 1: in all, and pairs within a short distance; 2:
+ * more. 3 and 4: as 0 and 1, of variants whose steps create variables. */
 static int run_exhaustive(uint64_t level)
 {
     static const struct exhaustive_bounds bounds[] = {
@@ -267,7 +267,7 @@ static int run_exhaustive(uint64_t level)
     return 0;
 }
 
-/* What the combinations are to find: a fault that only a crash, or only a death, shows. */
+/* Mutants that --combined must find: each shows only after a crash, or only after a kill. */
 static int run_combined_mutants(struct sim *sim, const struct combined_bounds *bounds)
 {
     static const enum mutant planted[] = {MUTANT_PLAN_UNRECORDED, MUTANT_SOURCE_ELSEWHERE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The virtual mesh: a collective of (generation, n) completes when all members have entered it. A
- * member that leaves makes the one that is not complete fail everywhere, and the one that is may
- * fail at some and succeed at others. */
+ * The virtual mesh: a collective of (generation, n) completes when all members have entered it
+ * (protocol, section 1). A member that leaves makes the incomplete one fail everywhere; a complete
+ * one may fail at some members and succeed at others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t ra
     return sim->members[mesh->first + rank];
 }
 
-/* Whom the roster names: the process of that incarnation, though the slot may have a newer one. */
+/* The process of the incarnation in the roster, though the slot may have a newer one. */
 static uint32_t process_of(
     struct sim *sim, const struct job *job, uint32_t slot, uint64_t incarnation)
 {
@@ -172,7 +172,7 @@ void mesh_form(struct sim *sim, uint32_t index)
 
 /* ---- collectives ---- */
 
-/* Some are in a step and some at the end: all that are there learn that they disagree. */
+/* Some are in a step and some at the end: all members there learn that they disagree. */
 static void disagree(struct sim *sim, struct mesh *mesh)
 {
     mesh->broken = true;
@@ -202,7 +202,7 @@ void mesh_end(struct sim *sim, uint32_t index)
     }
 }
 
-/* The collective before which so many were left at this position is done, and has a result. */
+/* The collective before which so many were left at this position is complete, and has a result. */
 static void note_between_steps(struct job *job, uint64_t position, uint32_t left)
 {
     if (left < job->between_steps_done[position]) {

@@ -7,7 +7,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/text.h"
 
-#define NOWHERE "virtual" /* an address; nobody connects */
+#define NOWHERE "virtual" /* an address that is never connected */
 
 static struct message *take(struct message_pool *pool)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages in flight: deep copies, shared by counting references, from a pool that is used again
- * and again. */
+ * Messages in flight: deep copies with a reference count, from a pool that is used again. */
 #ifndef CADRE_SIM_MESSAGE_H
 #define CADRE_SIM_MESSAGE_H
 
@@ -18,7 +17,7 @@ struct message {
     struct task_ref *tasks;          /* of a hello */
     struct roster_entry *roster;     /* of a plan */
     struct stream_position *streams; /* of a warm one */
-    struct task_member *members;     /* of a crew */
+    struct task_member *members;     /* of a ps job */
 };
 
 struct message_pool {
@@ -29,10 +28,14 @@ struct message_pool {
 /* Copies with one reference. Strings are cut to LIMIT_TEXT_BYTES, names of daemons are not copied.
  */
 struct message *message_of_up(struct message_pool *pool, const struct agent_up *up);
+/* The same of a task's message. */
 struct message *message_of_task_up(struct message_pool *pool, const struct task_up *up);
+/* The same of a message to an agent. */
 struct message *message_of_down(struct message_pool *pool, const struct agent_down *down);
 
-void message_drop(struct message_pool *pool, struct message *message); /* accepts NULL */
+/* Gives up one reference; accepts NULL. */
+void message_drop(struct message_pool *pool, struct message *message);
+/* Frees all messages; none is in use. */
 void message_pool_free(struct message_pool *pool);
 
 #endif

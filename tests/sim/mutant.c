@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Faults planted in the wiring between the cores, to show that each invariant can fail. The cores
- * are never changed. */
+ * are never changed. main.c runs them. */
 #include "sim.h"
 
 const struct mutant_case mutant_cases[MUTANT_COUNT] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Faults that can be planted in the wiring between the cores, each to be caught by the invariant
- * that it breaks. */
+ * that it breaks: --mutants plants each alone, in the world in which it can show, at 3, 5 and 8
+ * workers, and runs seeds until an invariant that is named for it breaks. */
 #ifndef CADRE_SIM_MUTANT_H
 #define CADRE_SIM_MUTANT_H
 
@@ -10,7 +11,7 @@ struct sim;
 
 enum mutant {
     MUTANT_NONE = 0,
-    /* coordinator: what is recorded, and when */
+    /* coordinator: its records */
     MUTANT_PLAN_UNRECORDED,
     MUTANT_WATERMARK_UNRECORDED,
     MUTANT_ANSWER_UNRECORDED,
@@ -23,7 +24,7 @@ enum mutant {
     MUTANT_END_MOVED,
     MUTANT_END_LOST,
     MUTANT_CONSUMPTION_MOVED,
-    /* coordinator: what is said */
+    /* coordinator: its messages */
     MUTANT_RELEASE_AHEAD,
     MUTANT_OTHER_NONCE,
     MUTANT_TWO_OF_A_RANK,
@@ -52,7 +53,7 @@ enum mutant {
     MUTANT_HALF_OPEN_KEPT,
     /* clocks */
     MUTANT_PAUSE_UNSEEN,
-    /* crews */
+    /* ps jobs */
     MUTANT_BACKED_UNRECORDED,
     MUTANT_KEPT_ANYHOW,
     MUTANT_ANSWERED_ALONE,
@@ -108,15 +109,16 @@ enum mutant {
 struct mutant_case {
     const char *name;
     const char *caught_by; /* one of these invariants, whichever comes first */
-    int world;             /* in which it is planted: scenario_world */
-    const char *area;      /* what it is planted in, of what is simulated since; NULL: before */
+    int world;             /* the world that it is planted in: scenario_world */
+    const char *area;      /* the part of the simulation that it is planted in; NULL: in the oldest
+                            * part */
 };
 
 extern const struct mutant_case mutant_cases[MUTANT_COUNT];
 
 /* true: this mutant is planted (and has now acted). */
 bool mutant_acts(struct sim *sim, enum mutant mutant);
-/* For faults that have to go on once they have begun. */
+/* For faults that must continue once they have begun. */
 bool mutant_goes_on(struct sim *sim, enum mutant mutant);
 
 #endif

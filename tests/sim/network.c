@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links between daemons and the coordinator: FIFO within a direction of a link, anything across
+ * Links between daemons and the coordinator: FIFO within a direction of a link, any order across
  * links. What is in flight when a link breaks is lost, and each side notices in its own time. One
- * direction may fall silent: what is said then comes late, or never when the link breaks first. */
+ * direction may become silent: its messages arrive late, or never when the link breaks first. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -64,7 +64,7 @@ void link_lose(struct sim *sim, uint32_t link, enum mute way)
     if (l->cut || l->mute_up || l->mute_down || l->lost_up || l->lost_down) {
         return;
     }
-    trace(sim, "link %u loses what is said %s", link + 1, way == MUTE_UP ? "upwards" : "downwards");
+    trace(sim, "link %u loses messages %s", link + 1, way == MUTE_UP ? "upwards" : "downwards");
     sim->links_broke = true;
     l->lost_up = way == MUTE_UP;
     l->lost_down = way == MUTE_DOWN;
@@ -92,7 +92,7 @@ void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *
     }
 }
 
-/* Watermarks and what a new link says again: the receiver may hear them twice. */
+/* Watermarks and what a new link sends again: the receiver may get them twice. */
 static bool may_repeat(const struct agent_up *up)
 {
     return up->type != AGENT_UP_HELLO && up->type != AGENT_UP_LOG;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines and daemons that stand still for a while: what happens to one meanwhile waits until it
- * goes on. A process that is stopped finds its clock far ahead then; the clock of a machine that is
- * suspended stood still with it. */
+ * Machines and daemons that are paused: their events wait until they continue. A stopped process
+ * then finds its clock far ahead; the clock of a suspended machine stopped with it. */
 #include "sim.h"
 
 static bool is_of_coordinator(enum happening_type type)
@@ -21,7 +20,7 @@ static bool is_of_coordinator(enum happening_type type)
     }
 }
 
-/* The worker that it happens to; NOBODY: to none. */
+/* The worker of the event; SIM_NONE: of none. */
 static uint32_t agent_of(const struct sim *sim, const struct happening *happening)
 {
     switch (happening->type) {
@@ -39,7 +38,7 @@ static uint32_t agent_of(const struct sim *sim, const struct happening *happenin
     }
 }
 
-/* The daemon stands still, or its machine with all that runs there. */
+/* The daemon is paused, or its machine with all that runs there. */
 static const struct pause *pause_of(const struct sim *sim, const struct happening *happening)
 {
     static const struct pause none = {0};
@@ -87,7 +86,7 @@ static void coordinator_pauses(struct sim *sim)
     uint64_t length_us = draw(sim, 10000, most_us);
     begin(sim, &c->pause, SIM_NONE, length_us);
     coordinator_is_away(sim, length_us);
-    trace(sim, "the coordinator%s stands still until %llu", c->pause.suspended ? "'s machine" : "",
+    trace(sim, "the coordinator%s is paused until %llu", c->pause.suspended ? "'s machine" : "",
         (unsigned long long)c->pause.until_us);
 }
 
@@ -101,7 +100,7 @@ static void agent_pauses(struct sim *sim, uint32_t agent)
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         sim->jobs[i].stopped_long |= length_us > SCENARIO_FORM_US / 2;
     }
-    trace(sim, "w%u%s stands still until %llu", agent, a->pause.suspended ? "'s machine" : "",
+    trace(sim, "w%u%s is paused until %llu", agent, a->pause.suspended ? "'s machine" : "",
         (unsigned long long)a->pause.until_us);
 }
 
@@ -131,6 +130,6 @@ void pause_ends(struct sim *sim, uint32_t agent, uint32_t number)
     if (agent == SIM_NONE && !pause->suspended && mutant_goes_on(sim, MUTANT_PAUSE_UNSEEN)) {
         coordinator_catches_up(sim, pause->since_us);
     } else if (agent == SIM_NONE && one_in(sim, 2)) {
-        coordinator_tick(sim); /* before it has read what lies there */
+        coordinator_tick(sim); /* before it has read what arrived */
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines and daemons that stand still for a while (pause.c). */
+ * Machines and daemons that are paused (pause.c). */
 #ifndef CADRE_SIM_PAUSE_H
 #define CADRE_SIM_PAUSE_H
 
@@ -10,7 +10,7 @@
 
 struct sim;
 
-/* It stands still. */
+/* A pause. */
 struct pause {
     bool on;
     bool suspended; /* with its machine, and its clock */
@@ -19,9 +19,11 @@ struct pause {
     uint64_t until_us;
 };
 
+/* Pauses the coordinator, a daemon or a machine, drawn by `which`. */
 void pause_begins(struct sim *sim, uint32_t which);
+/* The pause of this number is over. */
 void pause_ends(struct sim *sim, uint32_t agent, uint32_t number);
-/* Whom it happens to stands still: it happens when that goes on. */
+/* True: its machine or daemon is paused; the event waits until that continues. */
 bool pause_delays(struct sim *sim, const struct happening *happening);
 
 #endif

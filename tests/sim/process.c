@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task's process: its life, its socket, and the production task core in it, whose actions are
- * carried out here. */
+ * A task's process: its start and end, its socket, and the production task core in it, whose
+ * actions are executed here. */
 #include "common/pure/assert.h"
 #include "sim.h"
 
@@ -38,7 +38,7 @@ void process_exit(struct sim *sim, uint32_t index, int32_t code, int32_t signal)
     schedule_message(sim, at_us, ON_EXITED, process->agent, process->incarnation, index, NULL);
 }
 
-/* Nobody else ended it: the coordinator counts that as a failure of the job's. */
+/* Not ended by the daemon or a signal: the coordinator counts it as a failure of the job. */
 static void ends_by_itself(struct sim *sim, uint32_t index, struct task_exit exit)
 {
     struct process *process = &sim->processes[index];
@@ -89,7 +89,7 @@ void process_die(struct sim *sim, uint32_t index, const struct scenario_death *d
     process_exit(sim, index, exit.code, exit.signal);
 }
 
-/* Its socket breaks; what was on its way to it is lost, and it may come back. */
+/* Its socket breaks; messages on the way to it are lost, and it may come back. */
 void process_disconnect(struct sim *sim, uint32_t index, bool returns)
 {
     struct process *process = &sim->processes[index];
@@ -117,7 +117,7 @@ void process_signal(struct sim *sim, uint32_t index, int signal)
     schedule(sim, draw(sim, 10, 1000), ON_DEATH, (uint32_t)signal, process->incarnation, index);
 }
 
-/* A signal that somebody sent; by the operator's kill -9 when it was not asked to end. */
+/* A signal of the daemon; or the operator's kill -9 when it was not ending. */
 static void signalled(struct sim *sim, uint32_t index, int signal)
 {
     struct process *process = &sim->processes[index];
@@ -145,7 +145,7 @@ void process_send(struct sim *sim, uint32_t index, const struct task_up *up)
         index, message_of_task_up(&sim->pool, up));
 }
 
-/* Whatever it waits for in its mesh fails. */
+/* What it waits for in its mesh fails. */
 static void aborted(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -346,15 +346,15 @@ static void goes_on(struct sim *sim, uint32_t index)
 static void died(struct sim *sim, uint32_t index, uint32_t signal)
 {
     const struct scenario_job *plan = plan_of(sim, &sim->processes[index]);
-    if (signal >= 100) { /* of its own accord: number of the death */
+    if (signal >= 100) { /* by itself: number of the death */
         process_die(sim, index, &plan->deaths[signal - 100]);
     } else {
         signalled(sim, index, (int)signal);
     }
 }
 
-/* Who has not moved since the last tick has told all that it applied: what people are shown of a
- * job that does something else between two steps is not behind for ever. */
+/* A program that has taken no step since the last tick has reported all that it applied, so that
+ * the shown position of a job that does other work between two steps is not behind for ever. */
 static void ticks(struct sim *sim, uint32_t index)
 {
     const struct process *process = &sim->processes[index];
@@ -366,7 +366,7 @@ static void ticks(struct sim *sim, uint32_t index)
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_TICK});
     }
     if (is_idle && core->phase == TASK_RUN && core->sent_applied < core->position) {
-        broken(sim, "REPORTED", "job %llu task %u stands at %llu and has told %llu",
+        broken(sim, "REPORTED", "job %llu task %u is at %llu and has reported %llu",
             (ull)process->ref.job.n, process->ref.slot, (ull)core->position,
             (ull)core->sent_applied);
     }
@@ -381,7 +381,7 @@ void process_happens(struct sim *sim, const struct happening *happening)
     }
     bool activity = happening->type >= ON_PROGRAM && happening->type <= ON_WAITS;
     if (activity && happening->a != process->doing) {
-        return; /* it does something else by now */
+        return; /* it waits for something else by now */
     }
     switch (happening->type) {
     case ON_FRAME_DOWN:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tasks of a job with parameter servers. The chief pushes each step to all servers before it
- * takes it; a server answers when its memory has it, and the copy of the server behind it, as far
- * as the production's rule wants that (worker/library/ps/server/backup_record.c). Memory outlives a
- * process on its host, for whom the coordinator names as its predecessor. */
+ * takes it; a server answers when its memory has it, and the copy of the server behind it, by the
+ * production's rule (worker/library/ps/server/backup_record.c). Memory outlives a process on its
+ * host, for the process whose START names it as predecessor. */
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -37,7 +37,7 @@ static uint32_t memory_make(struct sim *sim)
     return sim->memory_count++;
 }
 
-/* It takes over what its predecessor had here, else it gets empty memory. */
+/* It takes over its predecessor's memory here, or gets empty memory. */
 void ps_prepared(struct sim *sim, uint32_t index, uint64_t predecessor)
 {
     struct process *process = &sim->processes[index];
@@ -70,7 +70,7 @@ void ps_forget(struct sim *sim, uint32_t agent, struct job_id job)
     }
 }
 
-/* ---- whom a task knows ---- */
+/* ---- the members that a task has ---- */
 
 static struct task_member *member_of(struct process *process, uint32_t slot)
 {
@@ -81,7 +81,7 @@ static struct task_member *member_of(struct process *process, uint32_t slot)
     return found;
 }
 
-/* The process behind a member, when it can be talked to. */
+/* The process behind a member, when it can be reached. */
 static struct process *reach(struct sim *sim, struct process *from, uint32_t slot)
 {
     const struct task_member *member = member_of(from, slot);
@@ -119,7 +119,7 @@ static void send_backed(struct sim *sim, uint32_t index)
     }
 }
 
-/* A life begins: with what is in its memory, with the copy that is recorded, or empty. */
+/* An incarnation begins: with its memory, with the recorded copy, or empty. */
 static void begin(struct sim *sim, struct process *process, const struct task_member *own)
 {
     struct server *server = &process->server;
@@ -133,7 +133,7 @@ static void begin(struct sim *sim, struct process *process, const struct task_me
         bool attempts = behind != NULL && behind->incarnation == by;
         struct process *backup = attempts ? reach(sim, process, behind->slot) : NULL;
         if (attempts && backup == NULL) {
-            return; /* it is waited for until the coordinator says that it is lost */
+            return; /* it is waited for until the coordinator reports it lost */
         }
         struct copy *copy = backup == NULL ? NULL : &backup->server.copy;
         if (copy != NULL && copy->whole && copy->generation == generation) {
@@ -158,7 +158,7 @@ static void begin(struct sim *sim, struct process *process, const struct task_me
     server->serves = true;
 }
 
-/* The incarnation behind it whose copy has all that is here; 0: nobody's has. */
+/* The incarnation behind it whose copy has all of its memory; 0: none has. */
 static uint64_t copied_to(struct sim *sim, struct process *process)
 {
     const struct memory *memory = &sim->memories[process->server.memory];
@@ -196,7 +196,7 @@ static bool server_takes(struct sim *sim, struct process *process, uint64_t step
     return backup_record_allows(server->backup_record.counted, with);
 }
 
-/* ---- what comes ---- */
+/* ---- messages ---- */
 
 void ps_on_members(struct sim *sim, uint32_t index, const struct task_members *members)
 {
@@ -291,7 +291,7 @@ bool ps_push(struct sim *sim, uint32_t index)
         schedule(sim, RETRY_US, ON_PROGRAM, chief->doing, chief->incarnation, index);
     } else if (pushed == PUSH_LOST) {
         trace(sim, "job %llu: the memory of a server is lost", (ull)chief->ref.job.n);
-        process_die(sim, index, &loss); /* it begins anew from its checkpoint */
+        process_die(sim, index, &loss); /* it begins again from its checkpoint */
     }
     return pushed == PUSHED;
 }

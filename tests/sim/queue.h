@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What will happen, ordered by (time, serial): equal instants happen in the order in which they
- * were planned. */
+ * Future events, ordered by (time, serial): equal instants happen in the order in which they were
+ * planned. */
 #ifndef CADRE_SIM_QUEUE_H
 #define CADRE_SIM_QUEUE_H
 
@@ -10,7 +10,7 @@
 
 struct message;
 
-/* What `a`, `b` and `n` mean is the type's business. */
+/* `a`, `b` and `n` depend on the type. */
 struct happening {
     uint64_t at_us;
     uint64_t serial;
@@ -28,8 +28,11 @@ struct queue {
     uint64_t serial;
 };
 
+/* Takes over the message's reference. */
 void queue_put(struct queue *queue, const struct happening *happening);
+/* The earliest; false: there is none. */
 bool queue_take(struct queue *queue, struct happening *ret_happening);
+/* Frees the events, not their messages. */
 void queue_free(struct queue *queue);
 
 #endif

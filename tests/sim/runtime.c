@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The training loop of a process, as the runtime runs it: collectives outside of steps, steps of
- * one or two collectives, what is done again after a regroup, cadre_finish. */
+ * one or two collectives, repeated work after a regroup, cadre_finish. */
 #include <stdio.h>
 
 #include "common/pure/assert.h"
@@ -21,8 +21,8 @@ static uint64_t steps_of(const struct sim *sim, const struct process *process)
     return plan->short_slot == process->ref.slot ? plan->short_steps : plan->steps;
 }
 
-/* A collective of a generation: what comes before step p, counted down, then those of the step. So
- * whoever entered by a join or a checkpoint means the same ones. */
+/* A collective of a generation: those before step p, counted down, then those of the step. So a
+ * task that entered by a join or a checkpoint uses the same keys. */
 static uint64_t between_steps_key(uint64_t position, uint32_t left)
 {
     return position << 9 | (255 - left);
@@ -47,7 +47,7 @@ uint32_t program_between_steps_left(const struct sim *sim, const struct process 
 
 /* ---- steps ---- */
 
-/* Where it stands in its epoch, and how far its batches can be had. */
+/* The run of its epoch, and how far its batches can be had. */
 static void send_ready(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -91,7 +91,7 @@ static bool is_save(const struct sim *sim, const struct process *process)
            program_between_steps_left(sim, process) == job->between_steps[position];
 }
 
-/* What is saved is to be published: it tells where it stands, and the chief sees to the rest. */
+/* The saved checkpoint is to be published: it reports its position, and the chief does the rest. */
 static void await_published(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -172,7 +172,7 @@ void program_waits(struct sim *sim, uint32_t index)
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
 }
 
-/* Its job stops here, or stands still for who joins or leaves. */
+/* Its job stops here, or pauses for tasks that join or leave. */
 static void wait_at_step(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -182,7 +182,7 @@ static void wait_at_step(struct sim *sim, uint32_t index)
     program_go(sim, index);
 }
 
-/* The step where it stands. */
+/* The step at its position. */
 static void take_step(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -195,7 +195,7 @@ static void take_step(struct sim *sim, uint32_t index)
         const struct job *job = job_of(sim, process);
         bool turned =
             process->steps_begun == 0 || job->positions[position].begin == position || rises;
-        /* The runtime may say it at each step, or where it has to. */
+        /* The runtime may send READY at each step, or only where it must. */
         if (turned || position % 2 == 0) {
             send_ready(sim, index);
         } else {
@@ -214,7 +214,7 @@ static void take_step(struct sim *sim, uint32_t index)
         wait_for_release(sim, index);
     }
     if (process->program == PROGRAM_IDLE && task_core_halts_next(&process->core)) {
-        wait_at_step(sim, index); /* that it waits says that it has begun the step */
+        wait_at_step(sim, index); /* its wait is also its READY */
         return;
     }
     if (process->program == PROGRAM_IDLE && process->core.phase == TASK_RUN &&
@@ -256,8 +256,8 @@ static void enter_between_steps(struct sim *sim, uint32_t index)
         sim, index, between_steps_key(position, program_between_steps_left(sim, process)), true);
 }
 
-/* All have met in it. cadre_save goes on when what is saved is published: who is frozen before
- * that saves again, with others, or hears from who got further that it was. */
+/* All have met in it. cadre_save continues when its checkpoint is published: a task that is frozen
+ * before that saves again, with others, or gets the publication from one that was further. */
 static void between_steps_met(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -278,7 +278,7 @@ static void between_steps_met(struct sim *sim, uint32_t index)
     }
 }
 
-/* What it waited for is published. */
+/* The checkpoint that it waited for is published. */
 static void saved(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -286,7 +286,7 @@ static void saved(struct sim *sim, uint32_t index)
     if (is_save(sim, process)) {
         between_steps_done(sim, index);
     } else {
-        program_go(sim, index); /* its last one */
+        program_go(sim, index); /* the last one */
     }
 }
 
@@ -311,7 +311,7 @@ void program_go(struct sim *sim, uint32_t index)
         return;
     }
     if (process->core.phase == TASK_FROZEN) {
-        /* What needs nobody else goes on: the program comes to its next step, and waits there. */
+        /* Work without peers goes on: the program comes to its next step, and waits there. */
         if (position < steps_of(sim, process) && program_between_steps_left(sim, process) == 0 &&
             !process->core.begun && position < job->plan->steps && process->mesh != SIM_NONE &&
             process->core.code == CADRE_OK) {
@@ -358,7 +358,7 @@ static void consumed_by(struct sim *sim, const struct process *process)
     }
 }
 
-/* It is not done, and what it created is undone. */
+/* The step is not done, and its created variables are undone. */
 static void leave_step(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -400,7 +400,7 @@ static void enter_step(struct sim *sim, uint32_t index)
     mesh_enter(sim, index, step_key(position, process->collective), true);
 }
 
-/* The gradients of a step are there. */
+/* The gradients of a step are computed. */
 void program_computed(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];

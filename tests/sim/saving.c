@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints: the chief copies its state between two steps, writes it, and tells its daemon, which
- * makes it readable without this host. */
+ * Checkpoints: the chief copies its state between two steps, writes it, and reports it to its
+ * daemon, which makes it readable without this host. */
 #include <string.h>
 
 #include "sim.h"
@@ -30,7 +30,7 @@ bool saving_begin(struct sim *sim, uint32_t index)
     return true;
 }
 
-/* What was written may be of another position, or the upload may fail. */
+/* A mutant may write another position, or the upload may fail. */
 void saving_awaits(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -54,7 +54,7 @@ void saving_to_stop(struct sim *sim, uint32_t index)
     }
 }
 
-/* Looked at once, when its program comes to the step: what is asked for is known by then. */
+/* Read once, when its program comes to the step, because the request is known by then (rule 3). */
 void saving_at_step(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -92,7 +92,8 @@ struct state checkpoint_state(const struct job *job, uint64_t position, const ui
     return state;
 }
 
-/* A chief that says what it is about to hold; its daemon claims that all have it. */
+/* Mutant: a chief that reports a checkpoint before it has it; its daemon claims that all have it.
+ */
 static void run_ahead(struct sim *sim, struct process *process, struct task_part *part)
 {
     const struct job *job = &sim->jobs[process->job];

@@ -32,8 +32,8 @@ static void draw_cluster(struct scenario *s, struct prng *prng)
 
 /* ---- programs ---- */
 
-/* Training epochs with an evaluation between them or in their midst, some left early, some steps
- * without a batch. */
+/* Training epochs with an evaluation between or inside them, some left early, some steps without a
+ * batch. */
 static void draw_segments(struct scenario_job *job, struct prng *prng)
 {
     bool breaks = prng_chance(prng, 1, 4);
@@ -106,7 +106,7 @@ static void draw_death(struct scenario_job *job, struct prng *prng)
     }
 }
 
-/* One program makes fewer steps than the others: it knows of fewer epochs, or leaves one alone. */
+/* One program makes fewer steps than the others: it has fewer epochs, or skips one. */
 static void draw_short(struct scenario_job *job, struct prng *prng)
 {
     job->short_slot = (uint32_t)prng_uniform(prng, job->tasks);
@@ -215,7 +215,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
 
 static void draw_faults(struct scenario *s, struct prng *prng, int world)
 {
-    struct prng apart = {prng_mix(prng->state)}; /* what follows is drawn as without these */
+    struct prng apart = {prng_mix(prng->state)}; /* the rest is drawn as without these */
     for (int kind = FAULT_BLINK; kind < FAULT_FULL; kind++) {
         draw_kind(s, kind >= FAULT_RESTART ? &apart : prng, (enum fault_kind)kind);
     }
@@ -249,9 +249,9 @@ static uint32_t slots_with(const struct scenario *s, uint32_t gpus)
     return slots;
 }
 
-/* In some clusters workers have GPUs, more or fewer than slots, and jobs ask for as many as there
- * are: a job that never fits would never end. Drawn apart, so that a seed without any is what it
- * would be if there were none in the world. */
+/* In some clusters workers have GPUs, more or fewer than slots, and jobs request as many as exist,
+ * because a job that never fits would never end. Drawn apart, so that a seed without any is what it
+ * would be if the world had none. */
 static void draw_gpus(struct scenario *s, struct prng prng)
 {
     bool some = prng_chance(&prng, 1, 3);
@@ -334,8 +334,8 @@ static uint32_t stream_at(const struct scenario_job *job, uint64_t position)
     return job->segments[segment].stream;
 }
 
-/* Between two steps a name is given once: whoever joined behind one does not know of it, and would
- * count another one as the first. */
+/* Between two steps a name is given once, because a joiner after the first creation would count the
+ * second one as the first. */
 static void add_creation(struct scenario_job *job, uint32_t name, uint64_t from)
 {
     uint32_t stream = stream_at(job, from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What happens in a run, drawn from one seed before it starts: the cluster, the programs of the
- * jobs, and the faults. Swarm style: in each scenario most kinds of faults are absent and the
- * others may be violent. */
+ * The events of a run, drawn from one seed before it starts: the cluster, the programs of the jobs,
+ * and the faults. In each scenario most kinds of faults are absent and the others may be frequent
+ * (swarm testing). */
 #ifndef CADRE_SIM_SCENARIO_H
 #define CADRE_SIM_SCENARIO_H
 
@@ -12,8 +12,8 @@
 #include "common/pure/prng.h"
 #include "created.h"
 
-/* Seeds from each of these on draw also what came into the world later; the others stay what they
- * were. */
+/* Seeds from each of these on also draw the kinds of events that were added last; the other seeds
+ * stay what they were. */
 #define SCENARIO_WORLD_1 UINT64_C(1000000000)
 #define SCENARIO_WORLD_2 UINT64_C(2000000000)
 #define SCENARIO_CREATES UINT64_C(4000000000)
@@ -47,19 +47,19 @@
 #define SCENARIO_BLINK_US  UINT64_C(2000000)
 #define SCENARIO_OUTAGE_US (3 * SCENARIO_LEASE_US)
 
-/* For so long the coordinator may be cut off: less than a lease, and more than the patience. */
+/* The least time of a cut of the coordinator: less than a lease, and more than the patience. */
 #define SCENARIO_CUT_LEAST_US UINT64_C(5000000)
 #define SCENARIO_CUT_MOST_US  UINT64_C(60000000)
 
-/* So long after a link has died a coordinator that is not told otherwise notices. */
+/* After so long a coordinator notices a dead link by itself. */
 #define SCENARIO_HALF_OPEN_US UINT64_C(60000000)
 
 /* Some steps of one epoch, taken without another between them. */
 struct scenario_segment {
     uint32_t stream;
     uint64_t epoch;
-    uint64_t steps; /* as the data has them */
-    uint64_t from;  /* 0, or where the program goes on with an epoch that it has left */
+    uint64_t steps; /* of the dataset */
+    uint64_t from;  /* 0, or the step at which the program returns to the epoch */
     uint64_t taken; /* the program leaves after so many; at most the rest */
 };
 
@@ -80,7 +80,7 @@ enum death_kind {
 };
 
 enum death_when {
-    DEATH_AT_START = 1,  /* before it said hello */
+    DEATH_AT_START = 1,  /* before its hello */
     DEATH_BEFORE_STEP,   /* outside the collective of step `step` */
     DEATH_IN_COLLECTIVE, /* inside the first, or between the two of a step */
     DEATH_BETWEEN_STEPS, /* inside a collective outside of steps, before step `step` */
@@ -88,7 +88,7 @@ enum death_when {
     DEATH_FINISHED /* between cadre_finish and bye */
 };
 
-/* One life of the task of a slot ends so. */
+/* The end of one incarnation of the task of a slot. */
 struct scenario_death {
     enum death_kind kind;
     enum death_when when;
@@ -109,14 +109,14 @@ struct scenario_job {
     uint64_t wait_us;      /* 0: the default, which is long */
     uint64_t limit_us;     /* it may run no longer; 0: no limit */
     bool plain;            /* never calls cadre_init: runs for a while and exits with 0 */
-    bool streamed;         /* nobody knows how long an epoch is before all tasks agree on its end */
+    bool streamed;         /* an epoch's length is unknown before all tasks agree on its end */
     bool stubborn;         /* ignores SIGTERM */
     uint32_t reconnect_in; /* before one in so many steps its socket breaks; 0: never */
     uint64_t compute_us;
     uint64_t slow_slot;
     uint32_t replicas;    /* of each task */
     uint32_t batch;       /* samples of a step, over all replicas */
-    bool provable;        /* the chief knows what each step should be fed */
+    bool provable;        /* the chief knows what each step should consume */
     bool bucketed;        /* writes a part of its state before the last collective of a step */
     uint32_t collectives; /* of a step: 1 or 2 */
     uint32_t setup;       /* collectives before its first step, of every new start */
@@ -129,7 +129,7 @@ struct scenario_job {
     uint32_t segment_count;
     uint64_t steps; /* positions in all */
     /* Names of the variables that it creates before its first step; then those of steps. None: it
-     * creates nothing in steps, and what it has is not looked at. */
+     * creates nothing in steps, and its variables are not checked. */
     uint32_t bases[SCENARIO_BASES_MAX];
     uint32_t base_count;
     struct scenario_creation creations[SCENARIO_CREATIONS_MAX];
@@ -139,7 +139,7 @@ struct scenario_job {
     uint32_t short_slot;
     uint64_t short_steps;
     bool short_data; /* because its data end there, else it leaves the epoch */
-    /* The function of this slot fails in this step, whenever it comes there; UINT32_MAX: none. */
+    /* The function of this slot fails in this step, each time; UINT32_MAX: none. */
     uint32_t failing_slot;
     uint64_t failing_step;
     struct scenario_death deaths[SCENARIO_DEATHS_MAX];
@@ -154,12 +154,12 @@ enum fault_kind {
     FAULT_DAEMON,      /* a daemon is killed; its tasks run on until the next one comes */
     FAULT_KILL,        /* kill -9 of a task */
     FAULT_STOP,        /* SIGSTOP of a task, perhaps SIGCONT */
-    FAULT_MESH,        /* connections of a mesh break, nobody dies */
-    FAULT_DRAIN,       /* a client drains a worker; later it is restarted */
+    FAULT_MESH,        /* connections of a mesh break, no task dies */
+    FAULT_DRAIN,       /* a client drains a worker; it is restarted afterwards */
     FAULT_SIGTERM,     /* SIGTERM to a daemon */
     FAULT_COORDINATOR, /* kill -9 of the coordinator; the store is as written */
     FAULT_TAIL,        /* its host crashes: what was not fsynced may be lost */
-    FAULT_PREEMPT,     /* a task is told that its machine goes: its whole job saves, and leaves */
+    FAULT_PREEMPT,     /* a task has to leave its machine: its whole job saves, and leaves */
     FAULT_SAVE,        /* a client, or a task, wants a checkpoint */
     FAULT_RESTART,     /* a daemon goes and comes back, and takes its tasks over */
     FAULT_CUT,         /* the coordinator is cut off from all hosts, or from half of them */
@@ -167,11 +167,11 @@ enum fault_kind {
     /* Of seeds from SCENARIO_WORLD_1 on. */
     FAULT_FULL,    /* the disk of the ledger is full for a while */
     FAULT_DISK,    /* the next commit fails: the coordinator ends, and is started again */
-    FAULT_ONE_WAY, /* what one side says is lost, between the coordinator and one host or all */
-    FAULT_PAUSE,   /* the coordinator or a daemon, or its machine, stands still for a while */
+    FAULT_ONE_WAY, /* one side's messages are lost, of one host's link or of all */
+    FAULT_PAUSE,   /* the coordinator or a daemon, or its machine, is paused */
     FAULT_SECOND,  /* a second coordinator runs for a while, on an older copy of the ledger */
     /* Of seeds from SCENARIO_WORLD_2 on. */
-    FAULT_SUPERSEDE, /* a copy of the ledger is started with --supersede, and owns the workers */
+    FAULT_SUPERSEDE, /* a copy of the ledger is started with --supersede, and serves all */
     FAULT_JOIN,      /* a worker comes that was never there; of no drawn scenario */
     FAULT_KINDS
 };
@@ -197,9 +197,9 @@ struct scenario {
     uint64_t turn_us;          /* longest turn of the coordinator: several events, one commit */
     uint64_t sync_us;          /* between fsyncs of what may lag */
     uint32_t duplicate_in;     /* one in so many cumulative messages comes twice; 0: none */
-    uint32_t form_fails_in;    /* one in so many meshes does not form, with nobody dead; 0: none */
+    uint32_t form_fails_in;    /* one in so many meshes does not form, no task dead; 0: none */
     uint32_t publish_fails_in; /* one in so many uploads of a checkpoint fails; 0: none */
-    bool terse;                /* words that a later one of the turn outdates are not said */
+    bool terse;                /* messages that a newer one of the turn outdates are not sent */
     uint64_t heal_us;          /* no fault at or after it */
     /* How much faster than virtual time the clocks run, in millionths. */
     int32_t coordinator_ppm;
@@ -213,18 +213,20 @@ uint64_t scenario_first(int world);
 /* Draws all of it. `agents` is at least 2. */
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, int world);
 
-/* One job of `workers` tasks on as many workers, of which one may be missing; nothing else happens
- * but that a task is killed in the middle. */
+/* One job of `workers` tasks on as many workers, of which one may be missing; the only fault is a
+ * task that is killed in the middle. */
 void scenario_scale(struct scenario *scenario, struct prng *prng, uint32_t workers);
 
-/* One elastic job of three tasks on four workers of one slot, a few steps, nothing happens. From
- * this variant on its steps create variables. */
+/* One elastic job of three tasks on four workers of one slot, a few steps, no faults. From this
+ * variant on its steps create variables. */
 #define SCENARIO_TINY_CREATES 12
+/* One of its variants, from 0. */
 void scenario_tiny(struct scenario *scenario, uint32_t variant);
 
 /* One elastic job of two or three tasks and four steps on three workers of one slot, of which one
  * is not there before it joins. */
 #define COMBINED_JOINER 2
+/* One of its variants, from 0. */
 void scenario_combined(struct scenario *scenario, uint32_t variant);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A second coordinator, started on an older copy of the ledger while the first one runs on. A
- * worker that has obeyed the first one's newer start is refused by it, and refuses it: so it serves
- * nobody, and all that is to be seen of it is its term, judged as the daemons do. */
+ * A second coordinator, started on an older copy of the ledger while the first one runs. A worker
+ * that has accepted the first one's newer start is refused by it, and refuses it: so it serves no
+ * worker, and only its term is used, judged as the daemons do. */
 #include "sim.h"
 
 #define CLUSTER 1
@@ -9,14 +9,14 @@
 
 typedef unsigned long long ull;
 
-/* Drawn from nothing that anything else is drawn from. */
+/* Independent of all other draws. */
 struct term term_of_start(const struct sim *sim, uint64_t start, uint64_t nonce)
 {
     return (struct term){
         .cluster = CLUSTER, .start = start, .nonce = prng_mix(sim->seed ^ prng_mix(nonce))};
 }
 
-/* Those who have not obeyed a start that is newer than the copy may yet serve it. */
+/* A worker that has not accepted a start newer than the copy may still be served. */
 static bool all_know_better(const struct sim *sim, uint64_t start)
 {
     bool all = true;
@@ -41,7 +41,7 @@ void second_begins(struct sim *sim)
     }
     const struct term term =
         term_of_start(sim, sim->disk.term_start + 1, UINT64_MAX - second->term.start);
-    trace(sim, "somebody copies the ledger");
+    trace(sim, "the ledger is copied");
     coordinator_crash(sim, false);
     second_waits(sim, &term);
 }
@@ -86,7 +86,7 @@ void second_goes_on(struct sim *sim)
     }
 }
 
-/* Whether a worker that says this hello may be served by a coordinator of this term. */
+/* Whether a worker with this hello may be served by a coordinator of this term. */
 static bool may_serve(const struct term *own, const struct agent_up *up)
 {
     enum term_verdict verdict = term_judge(&up->hello.seen, own);
@@ -99,7 +99,7 @@ void second_receive(struct sim *sim, uint32_t link, const struct agent_up *up)
         return;
     }
     if (!may_serve(&sim->second.term, up) && !mutant_goes_on(sim, MUTANT_TERMS_UNJUDGED)) {
-        link_refuse(sim, link, CADRE_FAILED_PRECONDITION, "it has obeyed a later start");
+        link_refuse(sim, link, CADRE_FAILED_PRECONDITION, "it has accepted a newer start");
         return;
     }
     struct agent_down down = {
@@ -129,16 +129,16 @@ bool coordinator_may_serve(struct sim *sim, uint32_t link, const struct agent_up
     return false;
 }
 
-/* What the oracle knows of it is not what its daemon keeps. */
-static void check_obeys(struct sim *sim, uint32_t agent, const struct term *term)
+/* The oracle's copy of what the daemon keeps. */
+static void check_accepts(struct sim *sim, uint32_t agent, const struct term *term)
 {
     struct agent *a = &sim->agents[agent];
-    bool other = term->start == a->obeyed.start && term->nonce != a->obeyed.nonce;
-    if (a->obeyed.start > term->start || other) {
-        broken(sim, "TERM", "w%u has obeyed start %llu of the coordinator, and serves start %llu%s",
-            agent, (ull)a->obeyed.start, (ull)term->start, other ? ", another one" : "");
+    bool other = term->start == a->accepted.start && term->nonce != a->accepted.nonce;
+    if (a->accepted.start > term->start || other) {
+        broken(sim, "TERM", "w%u has accepted start %llu, and serves start %llu%s",
+            agent, (ull)a->accepted.start, (ull)term->start, other ? ", another one" : "");
     }
-    a->obeyed = *term;
+    a->accepted = *term;
 }
 
 bool agent_accepts_term(struct sim *sim, uint32_t agent, const struct term *term)
@@ -150,7 +150,7 @@ bool agent_accepts_term(struct sim *sim, uint32_t agent, const struct term *term
         trace(sim, "w%u refuses the coordinator of start %llu", agent, (ull)term->start);
         return false;
     }
-    check_obeys(sim, agent, term);
+    check_accepts(sim, agent, term);
     a->seen = *term;
     return true;
 }

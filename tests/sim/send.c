@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The coordinator's mouth: its words are made by the production (coordinator/engine/messages.c);
- * here they are looked at, spoilt by mutants, and sent. */
+ * The coordinator's sender: the production makes the messages (coordinator/engine/messages.c); here
+ * they are checked, changed by mutants, and sent. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ static void check_start(struct sim *sim, struct link_id link, const struct agent
     job->touches += sim->agents[sim->links[link.n - 1].agent].faulty ? 1 : 0;
 }
 
-/* A server is told whose copy of it counts. */
+/* A server is notified which copy of it counts, after that is recorded. */
 static void check_members(struct sim *sim, const struct agent_relay_down *relay_down)
 {
     const struct task_members *members = &relay_down->down.members;
@@ -61,14 +61,14 @@ static void check_members(struct sim *sim, const struct agent_relay_down *relay_
         if (member->here &&
             (member->backed.number != recorded->number || member->backed.by != recorded->by)) {
             broken(sim, "PERSIST",
-                "job %llu: server %u.%llu is told that %llu has its copy before that is recorded",
+                "job %llu: server %u.%llu is notified of the copy %llu before its record",
                 (ull)relay_down->job.n, member->slot, (ull)member->incarnation,
                 (ull)member->backed.by);
         }
     }
 }
 
-/* Whether a mutant keeps it back. */
+/* Whether a mutant drops it. */
 static bool is_lost(struct sim *sim, struct agent_down *down)
 {
     if (down->type != AGENT_DOWN_START) {
@@ -80,14 +80,14 @@ static bool is_lost(struct sim *sim, struct agent_down *down)
     return mutant_acts(sim, MUTANT_START_LOST);
 }
 
-/* Only servers of a crew keep something that could be forgotten. */
+/* Only hosts of servers keep memory that a FORGET could remove. */
 static bool is_idle(struct sim *sim, const struct agent_down *down)
 {
     const struct job *job = down->type == AGENT_DOWN_FORGET ? job_by_id(sim, down->forget) : NULL;
     return down->type == AGENT_DOWN_FORGET && (job == NULL || !ps_job_is_set(&job->plan->ps_job));
 }
 
-/* Whom it tells something, that one knows it by its number. */
+/* Each message after a welcome uses the number of that welcome. */
 static void note_sent(struct sim *sim, struct link *link, const struct agent_down *down)
 {
     if (down->type == AGENT_DOWN_WELCOME) {
@@ -120,7 +120,7 @@ static void send(void *user, struct link_id link, const struct agent_down *given
     if (is_lost(sim, &down)) {
         return;
     }
-    /* What all members are told is one message. */
+    /* A message to all members is one message. */
     if (sim->shared == NULL || !relays || down.relay_down.one) {
         drop_shared(sim);
         sim->shared = message_of_down(&sim->pool, &down);
@@ -129,9 +129,9 @@ static void send(void *user, struct link_id link, const struct agent_down *given
     send_down(sim, (uint32_t)(link.n - 1), sim->shared);
 }
 
-/* ---- what the words are made from ---- */
+/* ---- what messages are made from ---- */
 
-/* All that daemons here read of it. */
+/* The fields that daemons here read. */
 static const struct job_spec *spec_of(void *user, struct job_id id)
 {
     struct sim *sim = user;
@@ -140,7 +140,7 @@ static const struct job_spec *spec_of(void *user, struct job_id id)
     return &sim->spec;
 }
 
-/* It tells generations apart, and keeps nobody out. */
+/* Different for each generation; it protects nothing here. */
 static void key_of(void *user, struct job_id job, struct generation generation,
     uint8_t ret_key[LIMIT_JOB_KEY_BYTES])
 {
@@ -170,7 +170,7 @@ static struct sender sender_of(struct sim *sim)
         .starts = note_start};
 }
 
-/* Who lost its worker in this very turn will be told when that is back. */
+/* A task that lost its worker in this very turn gets its START when that is back. */
 static void note_placed(struct sim *sim, struct job_id id, bool again)
 {
     struct core_job_view view;
@@ -205,7 +205,7 @@ static void mutate_roster(
     }
 }
 
-/* The rank of a member that stands elsewhere; else the source. */
+/* The rank of a member at another position; else the source. */
 static uint32_t rank_elsewhere(
     struct sim *sim, const struct core_job_view *view, const struct job *job, bool behind)
 {
@@ -220,7 +220,7 @@ static uint32_t rank_elsewhere(
     return view->source;
 }
 
-/* What another way to choose would have given: a plan from the least of the positions. */
+/* The result of another choice of position: a plan from the least of the positions. */
 static void mutate_plan(struct sim *sim, struct core_job_view *view, const struct job *job)
 {
     if (view->source == SOURCE_NONE) {
@@ -275,7 +275,7 @@ static void look_at_release(struct sim *sim, const struct core_job_view *view,
     }
     if (view->checkpoint_at != POSITION_NONE && view->released > view->resume &&
         mutant_goes_on(sim, MUTANT_ASKED_LATE)) {
-        release->checkpoint_at = view->released - 1; /* somebody may be in this step */
+        release->checkpoint_at = view->released - 1; /* a member may be in this step */
     }
     if (view->committed > view->resume && mutant_acts(sim, MUTANT_HALT_PASSED)) {
         release->halt_at = 0;
@@ -287,7 +287,7 @@ static void look_at_release(struct sim *sim, const struct core_job_view *view,
     }
 }
 
-/* false: a mutant keeps it back. */
+/* false: a mutant drops it. */
 static bool look_at_message(
     struct sim *sim, const struct core_action *action, struct fanout *fanout)
 {
@@ -307,7 +307,7 @@ static bool look_at_message(
     } else if (body->type == TASK_DOWN_RELEASE) {
         look_at_release(sim, &view, job, &body->release);
     } else if (body->type == TASK_DOWN_GOODBYE) {
-        if (view.roster > 0) { /* else all have gone meanwhile, and nobody hears it */
+        if (view.roster > 0) { /* else all have ended meanwhile, and no task receives it */
             check_goodbye(sim, job);
         }
         return !mutant_acts(sim, MUTANT_GOODBYE_LOST);
@@ -327,8 +327,8 @@ static void notify_job(
     messages_free(&fanout);
 }
 
-/* Its daemon is as new to its jobs: what it is given from here on it keeps. Not one that was told
- * to drain after it had said hello: it may still be given a task. */
+/* Its daemon is as new to its jobs: what it gets from here on it keeps. Not a daemon that began to
+ * drain after its hello, because it may still get a task. */
 static void welcome(struct sim *sim, const struct link *link)
 {
     struct agent *agent = &sim->agents[link->agent];
@@ -340,7 +340,7 @@ static void welcome(struct sim *sim, const struct link *link)
     }
 }
 
-static void speak(struct sim *sim, const struct core_action *action)
+static void send_action(struct sim *sim, const struct core_action *action)
 {
     const struct sender sender = sender_of(sim);
     struct cadre_error error;
@@ -392,7 +392,7 @@ void send_turn(struct sim *sim, const struct core_actions *turn)
         bool outdated = sim->scenario.terse && outdated_is(turn, i, &newest);
         if (action->type != CORE_ACTION_RECORD && !outdated) {
             check_sent(sim, action);
-            speak(sim, action);
+            send_action(sim, action);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run: one happening after the other, in the order of virtual time, until every job has ended and
- * nothing is left. */
+ * A run: one event after the other, in the order of virtual time, until every job has ended and
+ * nothing is left. main.c calls it. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "common/pure/assert.h"
 
-/* After the last job has ended, what is left over may take so long to go. */
+/* The longest time that what is left over may take to end after the last job. */
 #define SETTLE_US (3 * SCENARIO_OUTAGE_US)
 
 uint64_t draw(struct sim *sim, uint64_t low, uint64_t high)
@@ -67,7 +67,7 @@ static void submit(struct sim *sim, uint32_t index)
     struct job *job = &sim->jobs[index];
     const struct scenario_job *plan = job->plan;
     if (!coordinator_takes_calls(sim)) {
-        schedule(sim, 500000, ON_SUBMIT, index, 0, 0); /* it is refused, and asks again */
+        schedule(sim, 500000, ON_SUBMIT, index, 0, 0); /* it is refused, and retries */
         return;
     }
     sim->coordinator.submitting = index;
@@ -104,7 +104,7 @@ static void cancel(struct sim *sim, uint32_t index)
 
 /* ---- deliveries ---- */
 
-/* What was decided in this turn before it was heard is recorded at the end of the turn. */
+/* A decision of this turn before the message is recorded at the end of the turn. */
 static void agent_is_alive(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
@@ -123,12 +123,12 @@ static bool is_link_of(const struct sim *sim, uint32_t agent, uint32_t index)
            view.link.n == index + 1;
 }
 
-/* Planted: while for the coordinator another link of this worker is open, on which nothing comes
- * any more, what comes on this one is not heard. */
+/* Planted: while the coordinator has another open link of this worker, which is dead, messages on
+ * this one are dropped. */
 static bool keeps_half_open(struct sim *sim, uint32_t agent, uint32_t but)
 {
     if (sim->mutant != MUTANT_HALF_OPEN_KEPT) {
-        return false; /* a walk over all links for each message is dear */
+        return false; /* a walk over all links for each message costs too much */
     }
     bool open = false;
     for (uint32_t i = 0; i < but && !open; i++) {
@@ -156,7 +156,7 @@ static void coordinator_receive(struct sim *sim, uint32_t index, const struct me
     if (!coordinator_may_serve(sim, index, &message->up)) {
         return;
     }
-    agent_is_alive(sim, agent); /* also when the core has hung up: it lay there unread */
+    agent_is_alive(sim, agent); /* also when the core has closed the link: it was unread */
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
                               .agent = {.link = {index + 1}, .up = &message->up}});
 }
@@ -168,14 +168,14 @@ static void coordinator_link_down(struct sim *sim, uint32_t index)
     link->coordinator_open = false;
     if (!was_refused && !link->second) {
         if (is_link_of(sim, link->agent, index)) {
-            agent_is_alive(sim, link->agent); /* its lease begins anew */
+            agent_is_alive(sim, link->agent); /* its lease begins again */
         }
         coordinator_step(
             sim, &(struct core_event){.type = CORE_EVENT_LINK_DOWN, .link_down = {index + 1}});
     }
 }
 
-/* The link that its daemon has now; NULL: it is of the past. */
+/* The link that its daemon has now; NULL: it is an old one. */
 static struct agent *agent_of_link(struct sim *sim, uint32_t index)
 {
     struct link *link = &sim->links[index];
@@ -244,7 +244,7 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
     bool still = happening->type == ON_AGENT_SIGTERM && a->adopts;
     if (still && (!a->alive || a->incarnation != happening->b)) {
         schedule(sim, 500000, ON_AGENT_SIGTERM, happening->a, a->incarnation,
-            0); /* of the next life, too */
+            0); /* of the next incarnation, too */
         return;
     }
     if (!a->alive || a->incarnation != happening->b) {
@@ -262,7 +262,7 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
     }
 }
 
-/* To the life of it that asked for this. */
+/* Only for the start of it that made the request. */
 static void coordinator_happens(struct sim *sim, const struct happening *happening)
 {
     if (happening->b != sim->coordinator.incarnation) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One simulated cluster: the production cores of the coordinator, the daemons and the tasks in a
- * virtual world of time, network, processes, mesh and store. Nothing in it depends on anything but
- * the seed. */
+ * virtual world of time, network, processes, mesh and store. A run depends on the seed alone. */
 #ifndef CADRE_SIM_SIM_H
 #define CADRE_SIM_SIM_H
 
@@ -12,11 +11,12 @@
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
 #include "coordinator/engine/outdated.h"
-#include "ps.h"
 #include "layout.h"
 #include "message.h"
 #include "mutant.h"
 #include "pause.h"
+#include "process.h"
+#include "ps.h"
 #include "queue.h"
 #include "scenario.h"
 #include "second.h"
@@ -43,21 +43,21 @@ enum happening_type {
     ON_SUBMIT = 1,            /* a: job */
     ON_CANCEL,                /* a: job */
     ON_FAULT,                 /* a: fault */
-    ON_SYNC,                  /* the store's owner fsyncs what may lag; b: coordinator's life */
+    ON_SYNC,                  /* the store's owner fsyncs what may lag; b: coordinator's start */
     ON_COORDINATOR_UP,        /* a: link, message */
     ON_COORDINATOR_LINK_DOWN, /* a: link */
-    ON_COORDINATOR_TICK,      /* b: its life */
-    ON_TURN_END,              /* b: its life */
+    ON_COORDINATOR_TICK,      /* b: its start */
+    ON_TURN_END,              /* b: its start */
     ON_UNMUTE,                /* a: link, b: whether it breaks */
-    ON_AGENT_CONNECT,         /* a: agent, b: life */
+    ON_AGENT_CONNECT,         /* a: agent, b: incarnation */
     ON_AGENT_DOWN,            /* a: link, message */
     ON_AGENT_LINK_DOWN,       /* a: link */
-    ON_AGENT_TICK,            /* a: agent, b: life */
-    ON_AGENT_BOOT,            /* a: agent, b: the life that ended */
-    ON_AGENT_SIGTERM,         /* a: agent, b: life: it is told to drain */
+    ON_AGENT_TICK,            /* a: agent, b: incarnation */
+    ON_AGENT_BOOT,            /* a: agent, b: the incarnation that ended */
+    ON_AGENT_SIGTERM,         /* a: agent, b: incarnation: it drains */
     ON_UNDRAIN,               /* a: agent: the client that drained it ends that */
     ON_MESH_STALL,            /* a: mesh, n: key of the collective */
-    /* Of a process (n), whose agent has to be in life b still: */
+    /* Of a process (n), whose agent has to be in incarnation b still: */
     ON_PREPARED,
     ON_SPAWNED,
     ON_EXITED,
@@ -77,9 +77,9 @@ enum happening_type {
     ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */
     ON_CONTINUE,
-    ON_RESUME,   /* a: agent, NOBODY: the coordinator; b: its pause */
+    ON_RESUME,   /* a: agent, SIM_NONE: the coordinator; b: its pause */
     ON_SECOND,   /* the second coordinator is started, or ends */
-    ON_SUPERSEDE /* the copy that is to own the workers is started, or it is too late */
+    ON_SUPERSEDE /* the copy that is to serve the workers is started, or it is too late */
 };
 
 enum program_state {
@@ -95,7 +95,7 @@ enum program_state {
     PROGRAM_DEAD
 };
 
-/* What was fed in a step, over all members. */
+/* The consumption of a step, over all members. */
 struct step_consumption {
     uint64_t position;
     uint64_t samples;
@@ -113,7 +113,7 @@ struct state {
     uint64_t epochs[SCENARIO_STREAMS]; /* that the feeds are of */
 };
 
-/* What members tell of their values in one collective. */
+/* What members report of their values in one collective. */
 struct tally {
     uint64_t position; /* and one; 0: nothing */
     uint64_t digest;   /* of the first */
@@ -132,14 +132,14 @@ struct process {
     struct task_exit exit;
     bool spawned;
     bool stopped;        /* SIGSTOP */
-    bool ending;         /* somebody else ended it, or it was told to */
+    bool ending;         /* it was ended from outside, or has to end */
     bool failed;         /* its program's own function failed */
     uint64_t up_last_us; /* its socket is FIFO */
     uint64_t down_last_us;
     uint32_t socket; /* numbers its connections */
-    uint32_t doing;  /* numbers what it waits for: what was begun before is stale */
+    uint32_t doing;  /* numbers its waits: events of older waits are stale */
     struct state state;
-    struct task_join asks; /* what it says when it joins */
+    struct task_join asks; /* its join message */
     bool restores;         /* was started with a checkpoint: */
     uint64_t restore_position;
     struct state restored;
@@ -147,12 +147,12 @@ struct process {
     uint64_t ready_sent;
     uint32_t ready_segment;
     uint64_t stalled_at;
-    uint64_t looked_at; /* at whether a checkpoint is due before this position, in mesh: */
+    uint64_t looked_at; /* whether a checkpoint is due before this position was read, in mesh: */
     uint32_t looked_in;
-    uint64_t asked_at;       /* one was asked for there */
+    uint64_t asked_at;       /* one was requested there */
     bool distributed;        /* its datasets are */
     bool set_up;             /* the collectives before its first step are behind it */
-    uint64_t entered_at;     /* what comes before this position was done by others */
+    uint64_t entered_at;     /* the work before this position was done by others */
     uint32_t missed;         /* of the one that others have done: it gets the result */
     uint32_t done;           /* collectives outside of steps that are done at this position */
     uint32_t collective;     /* of the step */
@@ -160,7 +160,7 @@ struct process {
     struct created *created; /* its variables; NULL: its program creates none in steps */
     uint32_t calls;          /* of the step's program that are answered */
     uint64_t birth;          /* a variable that the step is creating; 0: none. All meet for: */
-    bool shares;             /* its value; else its place in the list */
+    bool shares;             /* its value; else its entry in the list */
     bool torn;               /* a part of a step is written */
     bool adopts;             /* from the source, in the mesh that is forming */
     bool writing;            /* a checkpoint, copied in generation: */
@@ -169,7 +169,7 @@ struct process {
     uint64_t written_at;
     struct state written;
     struct verified agreed; /* what all were found to hold where its checkpoint was copied */
-    uint64_t part_position; /* newest part that it told its daemon */
+    uint64_t part_position; /* newest part that it sent to its daemon */
     uint32_t publish;       /* numbers the uploads */
     uint64_t publishes;     /* position of the newest */
     uint64_t stored;        /* positions that were uploaded, as bits */
@@ -180,8 +180,8 @@ struct process {
     uint64_t key; /* of the collective that it is in */
     bool doomed;  /* that one fails here although it succeeds elsewhere */
     bool left_mesh;
-    bool exit_sent; /* that it was told to end without a word */
-    /* Of a crew. */
+    bool exit_sent; /* its EXIT_VOID was carried out */
+    /* Of a ps job. */
     struct task_member members[SCENARIO_PS_TASKS_MAX];
     uint32_t member_count;
     struct generation members_of;
@@ -204,17 +204,17 @@ struct mesh {
     uint64_t key;      /* of the collective that members are in; 0: none */
     uint64_t last_key; /* of the newest that all entered */
     uint32_t entered;
-    uint32_t ended; /* members that are in cadre_finish: they meet in a collective of their own */
-    bool data;      /* somebody in it has data for the step */
+    uint32_t ended; /* members that are in cadre_finish: they meet in a separate collective */
+    bool data;      /* a member in it has data for the step */
     uint64_t birth_key; /* of the newest collective for a variable, and one: */
     uint64_t birth;
     struct step_consumption consumed[2]; /* by parity of the position */
-    struct tally tally[2];               /* likewise */
+    struct tally tally[2];               /* by parity too */
     struct tally saved;
     uint32_t applied[POSITIONS_MAX];       /* members that applied the step */
-    uint64_t timelines[POSITIONS_MAX + 1]; /* state of whoever came there first; 0: nobody */
+    uint64_t timelines[POSITIONS_MAX + 1]; /* state of the first member there; 0: none */
     bool broken;
-    bool left; /* all stood at a stop, and bye was said */
+    bool left; /* all were at a stop, and bye was sent */
     bool stall_armed;
 };
 
@@ -228,9 +228,9 @@ struct link {
     bool coordinator_open;
     bool cut;
     bool sent_draining; /* by the hello on it */
-    bool mute_up;       /* what is said is held back */
+    bool mute_up;       /* messages are held back */
     bool mute_down;
-    bool lost_up; /* what is said never comes */
+    bool lost_up; /* messages are lost */
     bool lost_down;
     uint64_t mute_until_us;
     uint64_t up_last_us;
@@ -241,28 +241,28 @@ struct agent {
     struct agent_core *core;
     struct machine_clock clock;
     struct pause pause;
-    struct term seen;   /* what its daemon keeps: the newest coordinator that it has obeyed */
-    struct term obeyed; /* the same, as we saw it */
+    struct term seen;   /* what its daemon keeps: the newest coordinator that it has accepted */
+    struct term accepted; /* the same, as the oracle saw it */
     bool alive;
     uint32_t incarnation;
     uint64_t boot_nonce;
-    uint32_t link; /* NOBODY: none */
+    uint32_t link; /* SIM_NONE: none */
     uint64_t tick_at_us;
     uint64_t blocked_us; /* no link comes up before */
     /* By the coordinator that is, last, by its core's clock; at first, when it was started. */
     uint64_t last_seen_us;
     uint64_t silent_us; /* for so long it was silent before that */
-    bool faulty;        /* something happened that its jobs may notice; until its next welcome */
+    bool faulty;        /* a fault that its jobs may notice; until its next welcome */
     bool draining;
     bool drain_stored; /* a client's drain of it is recorded */
     uint32_t culprit_stored;
-    bool adopts; /* its next life takes its tasks over */
+    bool adopts; /* its next incarnation adopts its tasks */
     char name[16];
-    uint32_t held[AGENT_HELD_MAX]; /* processes, NOBODY: free */
+    uint32_t held[AGENT_HELD_MAX]; /* processes, SIM_NONE: free */
     struct kept kept[AGENT_HELD_MAX];
 };
 
-/* Where a position lies in the program. */
+/* A position of the program. */
 struct program_position {
     uint32_t segment;
     uint64_t begin; /* position where the segment begins */
@@ -274,7 +274,7 @@ struct job {
     const struct scenario_job *plan;
     struct job_id id; /* 0: not submitted, or lost with the coordinator */
     uint64_t call;
-    struct stored *stored;  /* as written */
+    struct stored *stored;  /* as it is written */
     struct stored *durable; /* as it survives a crash of the host */
     bool answered;
     bool cancel_asked; /* the answer may be lost */
@@ -282,21 +282,21 @@ struct job {
     bool planned;      /* a plan was said, ever */
     bool stopped_long; /* a task of it was stopped for longer than it may take to join */
     uint32_t flips;    /* bits of its values that flipped */
-    bool tainted;      /* where nobody could notice */
-    bool noticed;      /* a task of it was told to leave its machine */
+    bool tainted;      /* where no task could notice */
+    bool noticed;      /* a task of it had to leave its machine */
     bool damaged;      /* a checkpoint of it was */
     uint64_t saved_at; /* it went back to the queue with all its steps saved; POSITION_NONE: not */
     uint32_t touches;  /* faults that it may notice */
     uint32_t own_ends; /* tasks that ended by themselves */
-    uint32_t breaks;   /* meshes that broke or did not form, with nobody dead */
+    uint32_t breaks;   /* meshes that broke or did not form, without a dead task */
     bool quit;         /* one of them ended with status 0 */
     bool early_end;    /* one of these ends came before the first plan, or after the last step */
     bool short_finished; /* the task that makes fewer steps has done so */
     bool disagreed;
     bool disagreement_reported; /* by one that had a daemon then */
     bool program_failed;
-    uint32_t failed_slot; /* whose program failed first */
-    uint32_t first_end;   /* whose task ended first by itself; NOBODY */
+    uint32_t failed_slot; /* the first whose program failed */
+    uint32_t first_end;   /* the first whose task ended by itself; SIM_NONE */
     struct task_exit first_exit;
     uint32_t deaths_done; /* bits */
     uint32_t meshes;      /* generations that were planned */
@@ -308,7 +308,7 @@ struct job {
     uint8_t between_steps[POSITIONS_MAX + 1]; /* collectives before step p, behind step p - 1 */
     uint64_t once[POSITIONS_MAX + 1];
     uint64_t layouts[POSITIONS_MAX + 1];
-    struct step_consumption consumed[POSITIONS_MAX]; /* by all tasks together, in each step */
+    struct step_consumption consumed[POSITIONS_MAX]; /* of all tasks together, in each step */
     uint64_t timeline[POSITIONS_MAX + 1];            /* of the newest generation */
     bool coordinator_crashed;
     uint64_t begun_us; /* its first start was decided, when the coordinator had been away for: */
@@ -322,11 +322,11 @@ struct coordinator {
     struct core *core;
     struct machine_clock clock;
     struct pause pause;
-    uint64_t away_us; /* for so long it stood still, or could not write, at the end of that: */
+    uint64_t away_us; /* for so long it was paused, or could not write, at the end of that: */
     uint64_t away_until_us;
     struct term term;
     bool term_unstored;
-    bool supersedes; /* its operator said so */
+    bool supersedes; /* started with --supersede */
     void *memory;
     size_t memory_bytes;
     uint32_t incarnation;
@@ -346,10 +346,10 @@ struct sim {
     struct scenario scenario;
     struct queue queue;
     struct message_pool pool;
-    struct message *shared; /* what the coordinator says, to the next of those it is for */
-    struct job_spec spec;   /* as it says it */
+    struct message *shared; /* a message of the coordinator to several receivers */
+    struct job_spec spec;   /* as it sends it */
     uint64_t now_us;
-    uint64_t paused_until_us; /* nobody stands still behind that */
+    uint64_t paused_until_us; /* no pause lasts longer */
     uint64_t events;
     uint64_t core_events; /* steps of the coordinator's core */
     uint64_t digest;
@@ -388,7 +388,7 @@ struct sim {
     uint32_t jobs_ended;
     bool links_broke; /* between daemons and the coordinator, or tasks and daemons */
 
-    /* What befalls a run besides its scenario: at events of these numbers. */
+    /* Faults of a run besides its scenario: at events of these numbers. */
     struct injected_fault {
         uint64_t at_event; /* 0: none */
         enum fault_kind kind;
@@ -416,181 +416,164 @@ struct sim {
 void sim_run(struct sim *sim, uint64_t seed, uint32_t agents);
 /* The same for the scenario that is in `sim` already. */
 void sim_run_scenario(struct sim *sim, uint64_t seed);
+/* Frees everything; the struct is the caller's. */
 void sim_free(struct sim *sim);
+/* Plans an event after `delay_us`. */
 void schedule(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n);
+/* Plans the arrival of a message; takes over its reference. */
 void schedule_message(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a,
     uint32_t b, uint64_t n, struct message *message);
+/* A number from low to high. */
 uint64_t draw(struct sim *sim, uint64_t low, uint64_t high);
-bool one_in(struct sim *sim, uint32_t n); /* never when n is 0 */
-/* An array that is at least so long; what is new in it is undefined. */
+/* True once in n draws; never when n is 0. */
+bool one_in(struct sim *sim, uint32_t n);
+/* An array that is at least so long; new items are undefined. */
 void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size);
 
 /* ---- fault.c ---- */
 
+/* `which` selects the victim. */
 void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which);
+/* The client ends its drain of the worker, again until that is recorded. */
 void drain_is_over(struct sim *sim, uint32_t agent);
-/* The process is stopped, and what it would do now it does when it is continued. */
+/* Whether the process is stopped: the event then waits until it continues. */
 bool process_parks(struct sim *sim, const struct happening *happening);
+/* SIGCONT: its waiting events happen now. */
 void process_continue(struct sim *sim, uint32_t process);
-/* It neither hears nor speaks for so long. */
+/* It receives and sends nothing for so long. */
 void coordinator_is_away(struct sim *sim, uint64_t length_us);
-/* Jobs with tasks on this worker may notice what befalls it. */
+/* A fault of this worker: jobs with tasks on it may notice it. */
 void agent_touch(struct sim *sim, uint32_t agent);
 
 /* ---- trace.c ---- */
 
+/* Ends the run: the invariant, and the sentence for the report. */
 __attribute__((format(printf, 3, 4))) void broken(
     struct sim *sim, const char *invariant, const char *format, ...);
+/* Adds to the transcript, when there is one. */
 __attribute__((format(printf, 2, 3))) void trace(struct sim *sim, const char *format, ...);
+/* The message as text, for the transcript; returns `text`. */
 const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES]);
+/* The same of a task's message. */
 const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES]);
+/* The same of a message to an agent. */
 const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES]);
+/* Adds a record to the transcript. */
 void trace_record(struct sim *sim, const struct core_record *record);
 
 /* ---- network.c ---- */
 
+/* The daemon connects. */
 void link_open(struct sim *sim, uint32_t agent);
+/* Both ends notice the break within `notice_us`. */
 void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us);
+/* The coordinator refuses the daemon and ends the link. */
 void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *text);
 enum mute { MUTE_UP = 1, MUTE_DOWN, MUTE_BOTH };
+/* Messages are held back until `until_us`; then the link heals or breaks. */
 void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us, bool breaks);
-/* What is said one way is lost from now on, until each side notices by the silence. */
+/* Messages one way are lost from now on, until each side notices the silence. */
 void link_lose(struct sim *sim, uint32_t link, enum mute way);
+/* One message of the daemon. */
 void send_up(struct sim *sim, uint32_t link, const struct agent_up *up);
 /* One message to many: the caller keeps its reference. */
 void send_down(struct sim *sim, uint32_t link, struct message *message);
 
 /* ---- coordinator.c ---- */
 
+/* Starts the coordinator on the store. */
 void coordinator_boot(struct sim *sim);
 /* `tail`: what was not fsynced may be lost. */
 void coordinator_crash(struct sim *sim, bool tail);
+/* One event into its core, within a turn. */
 void coordinator_step(struct sim *sim, struct core_event *event);
+/* A tick by its clock. */
 void coordinator_tick(struct sim *sim);
-/* A tick for each time since then that its core asked for, as if it had not stood still. */
+/* A tick for each time since then at which its core was due, as if it had not been paused. */
 void coordinator_catches_up(struct sim *sim, uint64_t since_us);
-/* By the clock of its core, which stands still while a turn is held. */
+/* By the clock of its core, which stops while a turn is held. */
 uint64_t coordinator_now(const struct sim *sim);
 /* Whether a client's call reaches it, and is not refused. */
 bool coordinator_takes_calls(const struct sim *sim);
+/* Commits the records of the turn, then sends its messages. */
 void coordinator_turn_end(struct sim *sim);
+/* Syncs the records whose sync may lag. */
 void coordinator_sync(struct sim *sim);
-/* What it gathered in this turn is forgotten. */
+/* What it gathered in this turn is dropped. */
 void coordinator_drop_turn(struct sim *sim);
 
 /* ---- send.c ---- */
 
-/* All of the turn that is no record. */
+/* All messages of the turn. */
 void send_turn(struct sim *sim, const struct core_actions *turn);
+/* NULL: no job has this id. */
 struct job *job_by_id(struct sim *sim, struct job_id id);
 
 /* ---- daemon.c ---- */
 
+/* Starts the daemon of the host. */
 void agent_boot(struct sim *sim, uint32_t agent);
+/* Opens a link, or retries when links are not blocked any more. */
 void agent_connect(struct sim *sim, uint32_t agent);
-/* The whole host goes, with its tasks; it comes back as another life of the same name. */
+/* The whole host ends, with its tasks; it comes back as another incarnation of the same name. */
 void agent_crash(struct sim *sim, uint32_t agent);
-/* The daemon alone goes; the next one ends the tasks that it finds. */
+/* The daemon alone ends; the next one ends the tasks that it finds. */
 void agent_kill(struct sim *sim, uint32_t agent);
-/* The daemon alone goes; the next one takes over the tasks that it finds. */
+/* The daemon alone ends; the next one adopts the tasks that it finds. */
 void agent_restart(struct sim *sim, uint32_t agent);
+/* One event into its core, its actions executed; takes over `message`, which may be NULL. */
 void agent_step(
     struct sim *sim, uint32_t agent, struct agent_event *event, struct message *message);
+/* An event of a process that its daemon waits for. */
 void agent_of_process(struct sim *sim, const struct happening *happening);
-
-/* ---- process.c: a task's process and its core ---- */
-
-void process_spawned(struct sim *sim, uint32_t process);
-void process_exit(struct sim *sim, uint32_t process, int32_t code, int32_t signal);
-void process_signal(struct sim *sim, uint32_t process, int signal);
-void process_receive(struct sim *sim, uint32_t process, const struct task_down *down);
-void process_disconnect(struct sim *sim, uint32_t process, bool returns);
-void process_send(struct sim *sim, uint32_t process, const struct task_up *up);
-void process_send_streams(struct sim *sim, uint32_t process);
-/* What its program or its core waited for has happened. */
-void process_happens(struct sim *sim, const struct happening *happening);
-/* One event into the task's core, its actions carried out. */
-void program_event(struct sim *sim, uint32_t process, const struct task_event *event);
-/* The death that the scenario has for it here and now; NULL: none. */
-const struct scenario_death *process_dies(
-    struct sim *sim, uint32_t process, enum death_when when, uint64_t step);
-void process_die(struct sim *sim, uint32_t process, const struct scenario_death *death);
-
-/* ---- runtime.c: the training loop of a process ---- */
-
-/* Goes as far as its core allows. */
-void program_go(struct sim *sim, uint32_t process);
-void program_computed(struct sim *sim, uint32_t process);
-void program_collective_done(struct sim *sim, uint32_t process);
-void program_peer_left(struct sim *sim, uint32_t process);
-void program_applied(struct sim *sim, uint32_t process);
-void program_waits(struct sim *sim, uint32_t process);
-/* Its own function failed, or the programs disagree. */
-void program_fails(struct sim *sim, uint32_t process, const char *text);
-/* Collectives outside of steps that are left before the step where it stands. */
-uint32_t program_between_steps_left(const struct sim *sim, const struct process *process);
-
-/* ---- join.c: how a process comes to the state that it goes on from ---- */
-
-void join_warm(struct sim *sim, uint32_t process, const struct task_warm *warm);
-void join_warmed(struct sim *sim, uint32_t process);
-/* All have formed: who adopts what. */
-void join_exchange(struct sim *sim, struct mesh *mesh);
-void join_synced(struct sim *sim, uint32_t process);
-
-/* ---- saving.c: checkpoints ---- */
-
-/* Begins to write when one is due at this step. */
-void saving_at_step(struct sim *sim, uint32_t process);
-/* false: another is being written. */
-bool saving_begin(struct sim *sim, uint32_t process);
-/* The chief waits until what it saves is published. */
-void saving_awaits(struct sim *sim, uint32_t process);
-/* Its job stops where it stands: the chief saves, and all wait for bye. */
-void saving_to_stop(struct sim *sim, uint32_t process);
-/* It is on the disk; or (`again`) a save has waited for long. */
-void saving_written(struct sim *sim, uint32_t process, bool again);
-/* The state that a checkpoint's manifest names. */
-struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256);
-void checkpoint_name(uint8_t *sha256, const struct state *state);
 
 /* ---- truth.c: what is right ---- */
 
+/* Fills the job's expected values, from its scenario. */
 void truth_make(struct job *job);
 /* The newest generation owns all from `resume` on. */
 void truth_plan(struct job *job, uint64_t resume, uint64_t generation);
+/* The step at a position, different for all steps of the job. */
 uint64_t truth_step(const struct job *job, uint64_t position);
+/* The expected state at a position. */
 struct state truth_state(const struct job *job, uint64_t position);
 /* Another job's checkpoint of this position, which the job goes on from. */
 struct core_checkpoint origin_of(const struct job *job, uint64_t position);
-/* One more step of this line: what it makes of a state. */
+/* One more step of this timeline: its effect on a state. */
 void state_apply(const struct job *job, struct state *state, uint64_t position,
     const struct step_consumption *consumed, uint64_t generation);
-/* What the first `steps` steps of an epoch should be fed. */
+/* The expected consumption of the first `steps` steps of an epoch. */
 struct consumption truth_consumption(
     const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps);
-/* Adds what one task of so many is to feed in a step. */
+/* Adds the consumption of one task of so many in a step. */
 void truth_slice(const struct job *job, uint64_t position, uint32_t rank, uint32_t count,
     struct step_consumption *consumed);
+/* Adds one sample. */
 void truth_sample(
     const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed);
 
 /* ---- mesh.c ---- */
 
+/* Makes the mesh of a planned generation; returns its index. */
 uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view *view);
+/* The process joins the mesh of its plan. */
 void mesh_form(struct sim *sim, uint32_t process);
 /* It enters the collective `key`; `data`: it has some for the step. */
 void mesh_enter(struct sim *sim, uint32_t process, uint64_t key, bool data);
 /* It has called cadre_finish. */
 void mesh_end(struct sim *sim, uint32_t process);
-/* It closes its mesh; all of them when its process is gone. */
+/* It closes its mesh; all of its meshes when its process has ended. */
 void mesh_remove(struct sim *sim, uint32_t process, bool gone);
-/* Its connections break, nobody dies. */
+/* Its connections break without a dead task. */
 void mesh_break(struct sim *sim, struct mesh *mesh);
+/* Members that wait in the collective report the stall. */
 void mesh_stalls(struct sim *sim, uint32_t mesh, uint64_t key);
+/* The mesh that the process has formed, or forms. */
 struct mesh *mesh_of(struct sim *sim, const struct process *process);
+/* The process of a rank, which may have ended. */
 uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t rank);
+/* The mesh of a generation; SIM_NONE: there is none. */
 uint32_t mesh_find(const struct sim *sim, uint32_t job, struct generation generation);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define REPLACED_US 20000000
 
-/* ---- what a record changes: the rows and the view are the production's ---- */
+/* ---- changes of a record: the rows and the view are the production's ---- */
 
 static void note_consumption(void *user, const struct store_epoch *epoch)
 {
@@ -32,7 +32,7 @@ static void look_at_tasks(struct stored *stored, const struct core_restore_job *
     }
 }
 
-/* What a coordinator would be told of it now, for the invariants. */
+/* What a start of the coordinator would read of it now, for the invariants. */
 static void look(struct stored *stored)
 {
     struct memory_view view;
@@ -73,7 +73,8 @@ static void look(struct stored *stored)
     memory_view_free(&view);
 }
 
-/* A job may have thousands of them, each of which ends. Who is another one has no rank yet. */
+/* Reads one task only, because a job may have thousands of them, each of which ends. A new
+ * incarnation has no rank yet. */
 static void look_at_task(struct stored *stored, uint32_t slot)
 {
     struct core_restore_task *task = &stored->tasks[slot];
@@ -106,7 +107,7 @@ static void stored_init(struct stored *stored, uint32_t tasks)
     }
 }
 
-/* As the engine does behind a turn. */
+/* As the engine does after a turn. */
 static void drop_surplus(struct memory_job *ledger)
 {
     const struct rows *checkpoints = &ledger->tables[TABLE_CHECKPOINTS];
@@ -116,7 +117,7 @@ static void drop_surplus(struct memory_job *ledger)
     }
 }
 
-/* ---- what the invariants know besides ---- */
+/* ---- further state of the invariants ---- */
 
 static bool lost_counts(const struct stored *stored)
 {
@@ -190,8 +191,8 @@ bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_pr
 
 /* ---- transactions ---- */
 
-/* It is synced, so it is there as soon as it is written. Who drains a worker by hand ends that,
- * too; when the coordinator does, its memory is replaced after a while. */
+/* It is synced, so it is there as soon as it is written. A client that drains a worker by hand ends
+ * that too; when the coordinator does, its memory is replaced after a while. */
 static void add_drain(struct sim *sim, const struct core_record *record)
 {
     for (uint32_t i = 0; i < sim->scenario.agents; i++) {

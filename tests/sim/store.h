@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The virtual store: transactions in order, of which a crash of the host keeps a prefix that holds
- * at least all that were fsynced. What it keeps of a job is what the coordinator is given back. */
+ * at least all fsynced ones. A start of the coordinator reads what it keeps of a job. */
 #ifndef CADRE_SIM_STORE_H
 #define CADRE_SIM_STORE_H
 
@@ -12,7 +12,7 @@
 #define STORED_STREAMS     3
 #define STORED_CHECKPOINTS 4 /* that a job keeps */
 
-/* What is kept of a job, in the rows of the production's store, and what they say. */
+/* What is kept of a job, in the rows of the production's store, and what they contain. */
 struct stored {
     struct memory_job ledger;
     bool known;
@@ -36,9 +36,10 @@ struct stored {
     struct core_checkpoint checkpoint;
     bool restores;
     struct core_checkpoint origin;
-    uint64_t lost_at;          /* checkpoint of the newest line that turned out to be damaged, */
+    uint64_t lost_at;          /* checkpoint of the newest timeline that turned out to be damaged,
+                                */
     uint64_t lost_in;          /* found when this generation was the newest; 0: none did */
-    uint64_t first_step;       /* the least at which a generation began without a state */
+    uint64_t first_step;       /* the lowest position at which a generation began without a state */
     uint32_t checkpoint_count; /* its own */
     struct stream_position at[STORED_STREAMS];
     struct consumption consumptions[STORED_STREAMS]; /* newest record of each stream, of epoch: */
@@ -47,7 +48,7 @@ struct stored {
     struct core_restore_task *tasks; /* by slot; incarnation 0: never placed */
 };
 
-/* A record with what the shell adds to it. */
+/* A record with the shell's additions. */
 struct entry {
     uint32_t job; /* index in the simulator */
     struct core_record record;
@@ -64,7 +65,7 @@ struct disk {
     uint32_t transaction_capacity;
     uint64_t job_max; /* highest id given out, as written */
     uint64_t job_max_durable;
-    uint64_t term_start;    /* newest start of a coordinator that spoke */
+    uint64_t term_start;    /* newest start of a coordinator that sent anything */
     uint64_t written;       /* records, ever */
     uint64_t full_until_us; /* its disk is */
     bool fails;             /* the next commit does, for good */
@@ -73,25 +74,28 @@ struct disk {
 struct sim;
 struct job;
 
-/* Whether the line was published up to there, also when that turned out to be damaged since. */
+/* Whether the timeline was published up to there, also when that turned out to be damaged since. */
 bool stored_was_published(const struct stored *stored, uint64_t position);
 /* The one before the newest of its own; false: there is none. */
 bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_previous);
 
-void store_open(struct sim *sim); /* empty */
+/* The run is over: an empty store again, its memory kept. */
+/* Empty. */
+void store_open(struct sim *sim);
 void store_close(struct sim *sim);
+/* Frees all of it. */
 void store_free(struct sim *sim);
 /* Whether a commit succeeds now. */
 cadre_status store_can_write(struct sim *sim, struct cadre_error *error);
-/* Adds to the transaction that is open; written at once, as a page cache is. Takes the places over.
- */
+/* Adds to the open transaction; written at once, as a page cache is. Takes over the placements. */
 void store_add(struct sim *sim, const struct core_record *record, struct placements *placements);
 /* Ends it; with `sync` it and all before are durable. */
 void store_commit(struct sim *sim, bool sync);
+/* Everything written is durable. */
 void store_sync(struct sim *sim);
 /* The host crashes: some prefix of what was not fsynced is kept. */
 void store_crash(struct sim *sim);
-/* Gives a coordinator that starts what is stored. */
+/* Restores all jobs into a coordinator that starts. */
 void store_restore(struct sim *sim);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A copy of the ledger that is made the owner: somebody copies it, the coordinator is started again
- * and welcomes workers; then it is stopped for good and the copy is started with --supersede, as an
- * operator does who moves the state directory and has not told the old machine. The old one is
- * started again later, and nobody serves it. Of what only the old ledger has nothing is promised:
- * the copy is started before anything but the start was recorded. */
+ * A copy of the ledger that becomes the one in use: the ledger is copied, the coordinator is
+ * started again and welcomes workers; then it is stopped for good and the copy is started with
+ * --supersede, as by an operator who moves the state directory without stopping the old machine.
+ * The old one is started again afterwards, and serves no worker. Records that only the old ledger
+ * has are not covered: the copy is started before anything but the start was recorded. */
 #include "sim.h"
 
 #define POLL_US 500
@@ -17,7 +17,7 @@ void supersede_begins(struct sim *sim)
     if (owner->waits || sim->second.waits || sim->second.runs) {
         return;
     }
-    trace(sim, "somebody copies the ledger, for another machine");
+    trace(sim, "the ledger is copied for another machine");
     uint64_t copied = sim->disk.term_start;
     for (uint64_t starts = draw(sim, 1, 2); starts > 0; starts--) {
         coordinator_crash(sim, false);
@@ -30,16 +30,16 @@ void supersede_begins(struct sim *sim)
     schedule(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
 }
 
-static bool is_obeyed(const struct sim *sim)
+static bool is_accepted(const struct sim *sim)
 {
-    bool obeyed = false;
-    for (uint32_t i = 0; i < sim->scenario.agents && !obeyed; i++) {
-        obeyed = sim->agents[i].obeyed.nonce == sim->coordinator.term.nonce;
+    bool accepted = false;
+    for (uint32_t i = 0; i < sim->scenario.agents && !accepted; i++) {
+        accepted = sim->agents[i].accepted.nonce == sim->coordinator.term.nonce;
     }
-    return obeyed;
+    return accepted;
 }
 
-/* The old one is gone with what it had not recorded; its number stays with those who heard it. */
+/* The old one ends with what it had not recorded; workers that received its number keep it. */
 static void start_copy(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
@@ -58,8 +58,8 @@ void supersede_goes_on(struct sim *sim)
 {
     struct owner *owner = &sim->owner;
     if (sim->disk.written != owner->written || sim->now_us >= owner->poll_until_us) {
-        owner->waits = false; /* the copy is too old for what is promised of it */
-    } else if (is_obeyed(sim) && one_in(sim, 3)) {
+        owner->waits = false; /* the copy lacks more than starts */
+    } else if (is_accepted(sim) && one_in(sim, 3)) {
         owner->waits = false;
         start_copy(sim);
     } else {
@@ -67,7 +67,7 @@ void supersede_goes_on(struct sim *sim)
     }
 }
 
-/* As coordinator/engine: the next turn stores it before it speaks. */
+/* As coordinator/engine: the next turn stores it before it sends anything. */
 static void begin_term(struct sim *sim, uint64_t above)
 {
     struct term *term = &sim->coordinator.term;
@@ -84,7 +84,7 @@ void supersede_outranks(struct sim *sim, uint32_t link, const struct term *seen)
         struct link *l = &sim->links[i];
         if (i != link && l->sent_hello && !l->second &&
             !mutant_goes_on(sim, MUTANT_SUPERSEDE_UNSENT)) {
-            link_cut(sim, i, 1000); /* they open others, and hear the new number */
+            link_cut(sim, i, 1000); /* they open others, and get the new number */
         }
     }
 }
@@ -97,10 +97,10 @@ void supersede_is_over(struct sim *sim)
 
 void check_known(struct sim *sim, const struct link *link)
 {
-    bool welcomed = link->sent_start != 0; /* else it hears of nothing before that */
+    bool welcomed = link->sent_start != 0; /* else it gets nothing before that */
     if (link->coordinator_open && !link->cut && welcomed &&
         link->sent_start != sim->coordinator.term.start) {
-        broken(sim, "TERM", "w%u is told something by start %llu, and was welcomed by start %llu",
+        broken(sim, "TERM", "w%u gets a message of start %llu, and was welcomed by start %llu",
             link->agent, (ull)sim->coordinator.term.start, (ull)link->sent_start);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The transcript of a run: kept only when a seed is run again because it failed, or when asked for.
+ * The transcript of a run: kept only when a seed is run again because it failed, or with --verbose.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -201,7 +201,7 @@ void trace_record(struct sim *sim, const struct core_record *record)
     case CORE_RECORD_PLAN:
         snprintf(text, sizeof(text), "g%" PRIu64 " at %" PRIu64 "%s, restarts %u",
             record->plan.generation.number, record->plan.resume,
-            record->plan.restarted ? " anew" : "", record->plan.restarts);
+            record->plan.restarted ? " restarted" : "", record->plan.restarts);
         break;
     case CORE_RECORD_CONTROL:
         snprintf(text, sizeof(text), "halt %d at %" PRIu64 " of stream %d",

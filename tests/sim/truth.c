@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job's program does when nothing ever fails: which step each position is, what it is fed,
- * and what the state is after it. */
+ * What a job's program does without any fault: which step each position is, what it consumes, and
+ * the state after it. */
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -26,8 +26,8 @@ static uint64_t chained(uint64_t chain, uint64_t link)
     return prng_mix(chain ^ link);
 }
 
-/* Behind the last step of an epoch whose length nobody knew, all agree that it is the last; before
- * each step of it, that there is one. */
+/* After the last step of an epoch of unknown length, all agree that it is the last; before each
+ * step of it, that there is one. */
 static uint32_t between_steps_before(const struct job *job, uint64_t position)
 {
     const struct scenario_job *plan = job->plan;
@@ -59,13 +59,13 @@ static uint32_t epoch_begins(const struct scenario_job *plan, uint32_t segment)
     return first;
 }
 
-/* Whether a program that came later would come to another epoch first: one that was begun before
- * this one, and was left with steps in it. */
+/* Whether a joiner's program would come to another epoch first: one that was begun before this one,
+ * and was left with steps in it. */
 static bool is_nested(const struct scenario_job *plan, uint32_t segment)
 {
     const struct scenario_segment *at = &plan->segments[segment];
     uint32_t seen =
-        UINT32_C(1) << at->stream | 1; /* streams; without samples there are no epochs */
+        UINT32_C(1) << at->stream | 1; /* streams; steps without samples have no epochs */
     bool nested = false;
     for (uint32_t i = segment; i > 0; i--) {
         const struct scenario_segment *before = &plan->segments[i - 1];
@@ -113,7 +113,7 @@ void truth_plan(struct job *job, uint64_t resume, uint64_t generation)
     }
 }
 
-/* ---- what is fed ---- */
+/* ---- consumption ---- */
 
 void truth_sample(
     const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed)
@@ -185,7 +185,7 @@ void state_apply(const struct job *job, struct state *state, uint64_t position,
     consumption_add(job, consumption, position, consumed);
 }
 
-/* Of a job that nothing ever befell. */
+/* Of a job without any fault. */
 struct state truth_state(const struct job *job, uint64_t position)
 {
     struct state state = {.once = TIMELINE_START, .timeline = TIMELINE_START};

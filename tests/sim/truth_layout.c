@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which variables a job has at each position, by the rules of the public header: in cross-replica
- * context the first number that is free, in a replica function the k-th call for a name in one run
- * of it is the k-th of those that replica functions have. */
+ * context the first free number, in a replica function the k-th call for a name in one run of it is
+ * the k-th variable that replica functions created. */
 #include "common/pure/assert.h"
 #include "sim.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The values of replicas' states, as tasks compare them: in the first collective of each step, when
- * all save, and with what they say at their end. Off but with --compare; and then a bit of a value
- * flips now and then. */
+ * all save, and with their report at the end. Only with --compare; and then a bit of a value flips
+ * now and then. */
 #include <stdio.h>
 
 #include "common/pure/assert.h"
@@ -9,7 +9,7 @@
 
 #define FLIPS_MAX 2
 
-/* Of a step whose only collective comes when a part of it is written, nothing could be undone. */
+/* A step whose only collective comes when a part of it is written could not be undone. */
 bool values_count(const struct sim *sim, const struct job *job)
 {
     return sim->compares && !(job->plan->bucketed && job->plan->collectives == 1);
@@ -22,11 +22,11 @@ bool values_verify_losses(const struct sim *sim, const struct job *job)
 
 uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state)
 {
-    uint64_t layout = state->layout * UINT64_C(0x9E3779B97F4A7C15); /* of none it is 0 */
+    uint64_t layout = state->layout * UINT64_C(0x9E3779B97F4A7C15); /* 0 without variables */
     return values_count(sim, job) ? (state->value ^ layout) | 1 : 0;
 }
 
-/* One of the job's values is not what its steps made of it; of one task nobody would notice. */
+/* One of the job's values is not the result of its steps; with one task it could not be noticed. */
 void value_flips(struct sim *sim, struct process *process)
 {
     struct job *job = &sim->jobs[process->job];
@@ -39,7 +39,7 @@ void value_flips(struct sim *sim, struct process *process)
     }
 }
 
-/* Nor is that which the chief writes; its task goes on with the right one. */
+/* The same of the copy that the chief writes; its task continues with the right one. */
 void value_copy_flips(struct sim *sim, struct process *process)
 {
     struct job *job = &sim->jobs[process->job];
@@ -59,7 +59,7 @@ static bool is_news(const struct process *process)
            part->digest == process->agreed.digest;
 }
 
-/* All held this: a part of it is said with that, or again. */
+/* All held this: a part with that position is sent with it, or again. */
 static void agree(struct sim *sim, uint32_t index, const struct verified *verified)
 {
     struct process *process = &sim->processes[index];
@@ -77,14 +77,14 @@ void value_agreed(struct sim *sim, uint32_t index)
     char path[LIMIT_FILE_NAME_BYTES];
     struct task_part part = process->core.part;
     if (is_news(process)) {
-        snprintf(path, sizeof(path), "%s", process->core.part_path); /* processes move */
+        snprintf(path, sizeof(path), "%s", process->core.part_path); /* processes may move */
         part.path = path;
         part.compared = true;
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }
 }
 
-/* The only task of a job that has saved where it ends tells twice. */
+/* The only task of a job that has saved at its end enters twice. */
 static void tell(struct tally *tally, uint32_t members, uint64_t position, uint64_t digest)
 {
     if (tally->position != position + 1 || tally->count == members) {
@@ -109,7 +109,7 @@ void values_exchange(struct sim *sim, struct process *process, bool saves)
     }
 }
 
-/* What came of it, to one of them; false: they differ, and it does not go on. */
+/* The result of the comparison, for one of them; false: they differ, and it does not continue. */
 static bool learn(struct sim *sim, uint32_t index, const struct tally *tally)
 {
     struct process *process = &sim->processes[index];
@@ -143,10 +143,10 @@ bool values_agree(struct sim *sim, uint32_t index, bool saves)
     return learn(sim, index, tally);
 }
 
-/* ---- what is right ---- */
+/* ---- the expected values ---- */
 
-/* Of a state that all adopt from one nobody can tell, unless a job goes on from no such state; nor
- * of one that a single task holds. */
+/* A wrong state that all adopt from one task cannot be detected, unless the job only continues from
+ * verified states; nor one that a single task holds. */
 void values_adopted(struct sim *sim, const struct mesh *mesh)
 {
     struct job *job = &sim->jobs[mesh->job];

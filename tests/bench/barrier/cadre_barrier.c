@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task that does nothing but ask for admission: arrive, wait for the release, apply, arrive
- * again. It speaks the frames of its daemon with the production task core, held to a window of one
- * step, so that every step needs a release of its own and a round is the whole way: task -> daemon
- * -> coordinator -> committed record -> daemon -> task. Started by a worker daemon: cadre_barrier
+ * A task that does nothing but wait for releases: arrive, wait for the release, apply, arrive
+ * again. It uses the frames of its daemon with the production task core, with a window of one step,
+ * so that every step needs a release of its own and a round is the whole way: task -> daemon ->
+ * coordinator -> committed record -> daemon -> task. Started by a worker daemon: cadre_barrier
  * ROUNDS FILE */
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void step(struct bench_task *task, const struct task_event *event)
             break;
         case TASK_ACTION_EXIT_VOID:
         case TASK_ACTION_ABORT_MESH:
-            fail("told to end", out.items[i].text);
+            fail("ordered to end", out.items[i].text);
             break;
         case TASK_ACTION_CHANGED:
         case TASK_ACTION_WARM:
@@ -130,7 +130,7 @@ static void open_task(struct bench_task *task)
     task_core_init(&task->core, (uint32_t)variable("CADRE_SLOT"), variable("CADRE_INCARNATION"), 1,
         (uint32_t)getpid(), "127.0.0.1:1");
     task->core.window_steps =
-        1; /* never STALLED is told, so it stays: nothing is asked for ahead */
+        1; /* STALLED is never sent, so it stays: no step is requested ahead */
 }
 
 int main(int argc, char **argv)
@@ -152,7 +152,8 @@ int main(int argc, char **argv)
     struct task_event next = {.type = TASK_EVENT_READY, .position = rounds, .cursor = cursor};
     for (uint32_t round = 0; round < rounds; round++) {
         times.stamps[2 * round] = times_now();
-        step(&task, &next); /* says that it arrived, in the same message that step - 1 is applied */
+        step(&task, &next); /* sends that it arrived, in the same message that step - 1 is
+                             * applied */
         while (!task_core_may_enter(&task.core, round)) {
             receive(&task);
         }

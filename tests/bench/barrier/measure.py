@@ -26,7 +26,7 @@ def read_times(path, participants, rounds):
     for number in range(rounds):
         first = [participant * rounds * 2 + number * 2 for participant in range(participants)]
         if min(stamps[at + 1] for at in first) < max(stamps[at] for at in first):
-            raise RuntimeError(f"round {number}: somebody left before the last one arrived")
+            raise RuntimeError(f"round {number}: a participant left before the last one arrived")
         if number >= rounds // 5:
             calls += [(stamps[at + 1] - stamps[at]) / 1000 for at in first]
     calls.sort()
@@ -62,7 +62,7 @@ def redis(participants, rounds):
 
 
 def listen_on_tcp(cluster):
-    """Daemons speak over loopback instead of a Unix socket, as those of several hosts would."""
+    """Daemons use loopback instead of a Unix socket, as those of several hosts would."""
     address = f"127.0.0.1:{programs.free_port()}"
     for daemon in (cluster.coordinator, *cluster.workers):
         daemon.argv = [address if argument == cluster.address else argument for argument in daemon.argv]

@@ -69,7 +69,7 @@ static void one_by_one(cadre_strategy *strategy, double *us)
     print("alone", us, ALONE);
 }
 
-/* As many a second as the level asks for; what is measured is from scheduling to running. */
+/* As many a second as the level sets; the time from scheduling to running is measured. */
 static void at_a_rate(cadre_strategy *strategy, uint32_t workers, double *us)
 {
     size_t count = (size_t)SECONDS * PER_WORKER * workers;

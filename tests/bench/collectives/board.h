@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the ranks of a measurement meet outside of what is measured: a page of shared memory. It
- * knows no subject, so the time of a meeting is the same beside all of them. */
+ * Where the ranks of a measurement synchronize outside of the measured code: a page of shared
+ * memory. It is independent of the subject, so its time is the same beside all of them. */
 #ifndef BENCH_COLLECTIVES_BOARD_H
 #define BENCH_COLLECTIVES_BOARD_H
 
@@ -11,7 +11,7 @@
 #define BOARD_RANKS_MAX 16
 #define BOARD_BYTES     4096
 
-/* What one rank tells the others; read after a meeting. */
+/* What one rank shares with the others; read after a synchronization. */
 struct board_seat {
     double began_s;
     double ended_s;
@@ -27,7 +27,7 @@ struct board {
     struct board_seat seats[BOARD_RANKS_MAX];
 };
 
-/* Of a file of BOARD_BYTES zeros, for ranks that somebody else starts; NULL: without one, for
+/* In a file of BOARD_BYTES zeros, for ranks that another program starts; NULL: without one, for
  * threads and children. NULL when there is no memory. */
 struct board *board_open(const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host mesh as a subject. KIND says where its ranks are and in what memory their tensors:
+ * The host mesh as a subject. KIND is where its ranks are and in what memory their tensors are:
  *   arena       tasks of one host, tensors in their arenas
  *   private     tasks of one host, tensors in private memory, which others cannot reach
  *   hosts       tasks of as many hosts (addresses of this machine): TCP only

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The least that an all-reduce of vectors in one memory costs: as many threads as there are ranks,
  * or CPUs if those are fewer, each with a slice of all vectors: one pass that reads each and writes
- * the sum to each, and meets nobody. And what a hand-over from one thread to another costs.
- * `floor_fused RANKS BYTES,BYTES,... BUDGET_MS` prints the best batch of each size. */
+ * the sum to each, without synchronization. And the cost of passing data from one thread to
+ * another. `floor_fused RANKS BYTES,BYTES,... BUDGET_MS` prints the best batch of each size. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What loopback TCP gives to two threads that never block: the round trip of 4 bytes, and how many
- * bytes a second they exchange, both ways at once and together, out of and into a buffer of each
- * size; the best of some sizes of the send buffer.
- * `floor_loopback BYTES,BYTES,... BUDGET_MS` */
+ * The speed of loopback TCP between two threads that never block: the round trip of 4 bytes, and
+ * how many bytes a second they exchange, both ways at once and together, out of and into a buffer
+ * of each size; the best of some sizes of the send buffer. `floor_loopback BYTES,BYTES,...
+ * BUDGET_MS` */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <pthread.h>

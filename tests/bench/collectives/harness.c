@@ -19,7 +19,7 @@
 #define BATCHES_MIN 3
 #define BATCHES_MAX 101
 #define HUGE_BYTES  ((size_t)2 << 20)
-#define FRESH_BYTES ((size_t)64 << 10) /* below it fresh memory makes no difference */
+#define FRESH_BYTES ((size_t)64 << 10) /* under it fresh memory makes no difference */
 
 struct seat {
     const struct bench_plan *plan;
@@ -86,7 +86,7 @@ static bool run_once(struct seat *seat, struct bench_call *call)
     return seat->subject->run(seat->self, call);
 }
 
-/* Everybody's operations, timed as one. */
+/* All ranks' operations, timed as one. */
 static bool run_batch(struct seat *seat, struct bench_call *call, uint64_t times, double *ret_s)
 {
     bool done = true;

@@ -3,10 +3,10 @@
  * struct of functions; its ranks are threads, children of this process, or processes that a
  * launcher of its own started.
  *
- * A figure: the ranks meet, and each does `times` operations back to back; the time from the first
- * one's beginning to the last one's end, by `times`. Of several such batches the median and the
- * best are printed, as NAME.BYTES.us and NAME.BYTES.best_us. Every operation is first checked
- * against what it must give; NAME.BYTES.wrong tells how many ranks found something else. */
+ * A figure: the ranks synchronize, and each does `times` operations back to back; the time from the
+ * first one's beginning to the last one's end, by `times`. Of several such batches the median and
+ * the best are printed, as NAME.BYTES.us and NAME.BYTES.best_us. Every operation is first checked
+ * against its expected result; NAME.BYTES.wrong is how many ranks found another one. */
 #ifndef BENCH_COLLECTIVES_HARNESS_H
 #define BENCH_COLLECTIVES_HARNESS_H
 
@@ -55,9 +55,9 @@ struct bench_subject {
     void (*close)(void); /* once, after there were ranks; NULL: nothing to do */
 };
 
-/* What is measured: RANKS OPERATIONS SIZES BUDGET_MS, for example `4 rfsbgx 4,65536 150`:
- * all-reduce, on fresh memory, reduce-scatter, broadcast, all-gather, barrier; h: the bits of a
- * sum. Sizes are bytes of the whole vector. */
+/* The plan of the measurement: RANKS OPERATIONS SIZES BUDGET_MS, for example `4 rfsbgx 4,65536
+ * 150`: all-reduce, on fresh memory, reduce-scatter, broadcast, all-gather, barrier; h: the bits of
+ * a sum. Sizes are bytes of the whole vector. */
 struct bench_plan {
     int ranks;
     const char *operations;
@@ -67,13 +67,13 @@ struct bench_plan {
     bool pinned;     /* each rank's thread to a CPU, once it has joined */
 };
 
-/* From arguments; false after it has said what is wrong. */
+/* From arguments; false after it has printed what is wrong. */
 bool bench_parse(char **arguments, struct bench_plan *ret_plan);
 
 /* Starts all ranks and waits for them. Returns the exit status. */
 int bench_run(const struct bench_plan *plan, const struct bench_subject *subject);
 
-/* As one rank, started by somebody else; all of them give the same board file. */
+/* As one rank, started by another program; all of them give the same board file. */
 int bench_run_rank(const struct bench_plan *plan, const struct bench_subject *subject, int rank,
     const char *board_path);
 

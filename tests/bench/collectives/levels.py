@@ -101,7 +101,7 @@ def judge(samples):
     rows = [judged(name, limit, cases(samples, "us")) + judged(name, limit, cases(samples, "best_us"))[4:]
             for name, limit, cases in AGAINST_BOUNDS]
     for name, limit, key in (("8 processes form a mesh: ms", 50, "form_worst_ms"),
-                             ("an abort is heard: ms", 10, "abort_worst_ms")):
+                             ("an abort is received: ms", 10, "abort_worst_ms")):
         rows.append(judged(name, limit, [(samples.median(MESH_FORM, "", f"{kind}_{key}"), kind.replace("_", " "))
                                          for kind in ("one_host", "two_hosts")]) + [""])
     return rows

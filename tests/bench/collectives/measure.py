@@ -177,7 +177,7 @@ def report(samples):
     for kind in ("one_host", "two_hosts"):
         print(f"  8 processes, {kind.replace('_', ' ')}: a mesh forms in "
               f"{shown(samples.median(MESH_FORM, '', f'{kind}_form_ms'))} ms, at worst "
-              f"{shown(samples.median(MESH_FORM, '', f'{kind}_form_worst_ms'))}; an abort is heard in "
+              f"{shown(samples.median(MESH_FORM, '', f'{kind}_form_worst_ms'))}; an abort is received in "
               f"{shown(samples.median(MESH_FORM, '', f'{kind}_abort_ms'))} ms, at worst "
               f"{shown(samples.median(MESH_FORM, '', f'{kind}_abort_worst_ms'))}")
     print()

@@ -33,7 +33,7 @@ def train(example, launch, verify):
     words, environment = LAUNCHES[launch]
     before = [programs.program(words[0]), *words[1:]] if words else []
     text = programs.run(*before, programs.program(example), *(["--"] if before else []), *arguments, timeout_s=600,
-                        told=True, env=ONE | environment | verify)
+                        with_errors=True, env=ONE | environment | verify)
     found = INTERVAL.findall(text)
     figures = {"speed": float(re.search(speed, text).group(1))}
     cost = COST.search(text)

@@ -68,7 +68,7 @@ static bool measure(struct mesh *first, struct mesh *second, const char *name)
     return !seats[0].failed && !seats[1].failed;
 }
 
-/* Both meshes at once: forming needs the other side. */
+/* Both meshes at once, because forming needs the other side. */
 static bool form(struct mesh **meshes, int count)
 {
     struct cadre_error error;

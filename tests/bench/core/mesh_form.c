@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long a mesh of 8 processes takes to form, and an abort to be heard by all: all of them on one
- * host, and 4 on each of two (two addresses of this machine). A generation is ready when the last
- * task is; an abort is over when the last task has left the collective it was in. */
+ * How long a mesh of 8 processes takes to form, and an abort to reach all: all of them on one host,
+ * and 4 on each of two (two addresses of this machine). A generation is ready when the last task
+ * is; an abort is over when the last task has left the collective it was in. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -61,7 +61,7 @@ static bool form(struct mesh *mesh)
     return status == CADRE_OK;
 }
 
-/* One task's life: forms, waits in a barrier that the last rank aborts, closes. */
+/* One task: forms, waits in a barrier that the last rank aborts, closes. */
 static int run_task(uint32_t rank, const char *name)
 {
     static uint64_t forming_us[GENERATIONS];

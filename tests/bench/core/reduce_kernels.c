@@ -18,7 +18,7 @@
 #define ROUNDS      60
 #define ROUND_US    1500
 #define BYTES_MOST  ((size_t)64 << 20)
-#define EACH_VECTOR (BYTES_MOST + 4096 + 64) /* not all at the same place of their pages */
+#define EACH_VECTOR (BYTES_MOST + 4096 + 64) /* not all at the same offset in their pages */
 
 static uint8_t *vectors[VECTORS];
 static uint8_t *separate;

@@ -31,13 +31,13 @@ def program(name):
     return os.path.join(os.environ["CADRE_TEST_BIN"], name)
 
 
-def run(*argv, timeout_s=120, told=False, **options):
-    """Runs a program to its end; returns what it printed, and when `told` its standard error behind that, which else
-    comes with a failure only."""
+def run(*argv, timeout_s=120, with_errors=False, **options):
+    """Runs a program to its end; returns what it printed, and with `with_errors` its standard error behind that,
+    which else comes with a failure only."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **options)
     if done.returncode != 0:
         raise RuntimeError(f"{os.path.basename(argv[0])} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-    return done.stdout + done.stderr if told else done.stdout
+    return done.stdout + done.stderr if with_errors else done.stdout
 
 
 def figures(text):

@@ -17,7 +17,7 @@ class Samples:
 
     def measure(self, row, column, function):
         """Keeps what function() returns, a dict of figures, under `row` and `column`, with how disturbed it was. A
-        measurement that fails is told and does not end the run."""
+        measurement that fails is reported and does not end the run."""
         meter.wait_for_quiet(self.patience_s)
         window = meter.Window()
         try:

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre_run of a function that does nothing, by hand, on 1, 2 and 4 replicas; and what the
- * hand-over alone costs: a thread that gives a round to N - 1 others and waits until all are
- * through, over futexes with everybody asleep in between, and by spinning where each has a CPU of
- * its own. Blocks of all of them take turns, so that what disturbs one disturbs all; printed are
- * medians. */
+ * cadre_run of a function that does nothing, by hand, on 1, 2 and 4 replicas; and the cost of
+ * synchronizing alone: a thread that starts a round of N - 1 others and waits until all are
+ * through, over futexes with all asleep in between, and by spinning where each has a CPU of its
+ * own. Blocks of all of them take turns, so that a disturbance affects all; printed are medians. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -19,7 +18,7 @@
 #include "cadre/cadre.h"
 
 #define BLOCKS   11
-#define TIMES    100                /* between looks at the clock */
+#define TIMES    100                /* between two readings of the clock */
 #define WARM_NS  UINT64_C(50000000) /* meanwhile the scheduler spreads the threads */
 #define BLOCK_NS UINT64_C(50000000)
 #define TEAM_MAX 4
@@ -135,7 +134,7 @@ static void team_close(struct team *team)
     }
 }
 
-/* A team lives for its block only: nobody spins while another one is measured. */
+/* A team exists for its block only: no thread spins while another one is measured. */
 static double floor_us(uint32_t size, bool spins)
 {
     struct team team = {.size = 0};

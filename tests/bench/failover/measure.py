@@ -58,9 +58,9 @@ class Pushes:
 
 def server_of(cluster, job, before):
     """The pid of ps 0 once it is another one than before."""
-    def life(info):
+    def next_incarnation(info):
         return info.tasks[2].pid not in (0, before)
-    return cluster.client.watch_until(job, life, "a ps", DEADLINE_S).tasks[2].pid
+    return cluster.client.watch_until(job, next_incarnation, "a ps", DEADLINE_S).tasks[2].pid
 
 
 def kill_servers(elements, backups):
@@ -71,7 +71,7 @@ def kill_servers(elements, backups):
         with open(programs.program("bench_pushing"), "rb") as file:
             job = cluster.client.submit(
                 file.read(), arguments=[pushes.folder, str(elements)], max_restarts=1000, strategy="parameter_server",
-                crew={"workers": 1, "servers": servers, "backups": backups}, workers=2 + servers,
+                ps_job={"workers": 1, "servers": servers, "backups": backups}, workers=2 + servers,
                 workers_min=2 + servers)
         for _ in range(KILLS):
             pid = server_of(cluster, job, pid)

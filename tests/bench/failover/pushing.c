@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A worker that pushes without end, and writes down when each push was acknowledged, for whoever
- * kills the server and wants to know for how long pushes stood, and whether any was lost.
+ * A worker that pushes without end, and writes the time when each push was acknowledged, so that
+ * the script that kills the server can measure for how long pushes waited, and whether any was
+ * lost.
  *
  *     bench_pushing FOLDER ELEMENTS
  *
  * Each push adds one to every element of an i64 variable. The worker appends (pushes so far,
  * CLOCK_MONOTONIC in ns) as two 64-bit numbers to FOLDER/pushes. Once there is FOLDER/stop the
- * chief compares: its word is the file FOLDER/lost, "<acknowledged> <lost> <twice>". */
+ * chief compares, and writes the file FOLDER/lost, "<acknowledged> <lost> <twice>". */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

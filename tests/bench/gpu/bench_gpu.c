@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What Cadre costs on a GPU beside bare CUDA and NCCL, in one program. Exits with 77, and says why,
- * where there is no GPU; with --probe that is all it does. */
+ * The cost of Cadre on a GPU beside bare CUDA and NCCL, in one program. Exits with 77, and prints
+ * why, where there is no GPU; with --probe that is all it does. */
 #include <stdio.h>
 #include <string.h>
 

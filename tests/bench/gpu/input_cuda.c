@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batches on their way to the GPU: how fast the copies are beside bare ones from page-locked
- * memory, and how much longer steps take that are fed than steps that use one batch again. */
+ * Copies of batches to the GPU: how fast they are beside bare ones from page-locked memory, and how
+ * much longer steps take that consume batches than steps that use one batch again. */
 #include "tests/bench/gpu/rows.h"
 
 #define BATCH_ROWS 64
@@ -131,7 +131,7 @@ static double cadre_copy_gbs(void *user)
 void bench_input(cadre_strategy *strategy)
 {
     static const char *const names[][2] = {
-        {"feed_small_again_us", "feed_small_fed_us"}, {"feed_large_again_us", "feed_large_fed_us"}};
+        {"feed_small_again_us", "feed_small_new_us"}, {"feed_large_again_us", "feed_large_new_us"}};
     used = strategy;
     for (size_t i = 0; i < sizeof input_runs / sizeof input_runs[0]; i++) {
         struct consumption *consumption = &input_runs[i];

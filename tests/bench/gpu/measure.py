@@ -41,7 +41,7 @@ def report(samples):
             for size in ("small", "middle", "large")]
     rows += [row(f"the same, beside a wait a step ({size})", f"step_{size}_cadre_us", f"step_{size}_waiting_us", "")
              for size in ("small", "middle", "large")]
-    rows += [row(f"fed steps, {size} batches, us", f"feed_{size}_fed_us", f"feed_{size}_again_us", "1.02")
+    rows += [row(f"steps with new batches, {size} batches, us", f"feed_{size}_new_us", f"feed_{size}_again_us", "1.02")
              for size in ("small", "large")]
     rows.append(row("host to device, 64 MiB, GB/s", "copy_cadre_gbs", "copy_bare_gbs", "0.9"))
     rows.append(row("all-reduce of 64 MiB, 1 rank, us", "carry_cadre_us", "carry_bare_us", "1.02"))

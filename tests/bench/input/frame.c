@@ -5,8 +5,7 @@
 #include <string.h>
 
 #define SHORT_BYTES                                                                                \
-    512 /* below, the bare instruction is faster than a call that prepares lanes                   \
-         */
+    512 /* under it, the bare instruction is faster than a call that prepares lanes */
 
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) static uint32_t crc_short(const uint8_t *bytes, size_t count)

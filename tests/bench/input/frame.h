@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TFRecord framing for the floor and the generator, apart from the library's own code: what is
- * compared must not share what it is made of. */
+ * TFRecord framing for the floor and the generator, apart from the library's own code: a comparison
+ * must not use the code that it measures. */
 #ifndef BENCH_INPUT_FRAME_H
 #define BENCH_INPUT_FRAME_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The floor: what a plain C loop pays to read TFRecord files from the page cache.
- *     input_floor read FILES...     frames and both checksums, records looked at where they lie
+ * The floor: what a plain C loop needs to read TFRecord files from the page cache.
+ *     input_floor read FILES...     frames and both checksums, records read in place
  *     input_floor shuffle FILES...  then through a shuffle buffer of 10,000 and into batches of 64
  * Reads once to warm up, then SECONDS long; the median pass counts. */
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The least program that trains: one step with one all-reduce of one number. Says on the monotonic
- * clock when the sum was there. */
+ * The least program that trains: one step with one all-reduce of one number. Prints on the
+ * monotonic clock when the sum was there. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

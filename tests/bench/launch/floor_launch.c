@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The floor of a launch: start two processes that greet their launcher over TCP, learn of each
- * other and exchange one number. floor_launch; with arguments it is one of the two. */
+ * The floor of a launch: start two processes that connect to their launcher over TCP, receive each
+ * other's address and exchange one number. floor_launch; with arguments it is one of the two. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-/* What the launcher tells a worker. */
+/* What the launcher sends to a worker. */
 struct roster {
     uint16_t rank;
     uint16_t port_of_0;

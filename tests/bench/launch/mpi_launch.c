@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The same under mpirun: says when the first MPI_Allreduce was done. Built by measure.py where
+ * The same under mpirun: prints when the first MPI_Allreduce was done. Built by measure.py where
  * mpicc is installed. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Linked between a program's runtime and its task core: every step is released from the start, and
- * nothing is said from the first step on. What such a job takes for a step is what it takes without
- * a barrier and without a ledger. It leaves where the end would have to be agreed. */
+ * no message is sent from the first step on. The time of a step of such a job is that without a
+ * barrier and without a ledger. It exits where the end would have to be agreed. */
 #include <unistd.h>
 
 #include "worker/core/task_core.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether those who follow a log slow the steps of a job: nobody, some who read, some who do not."""
+"""Whether followers of a log slow the steps of a job: none, some that read, some that do not."""
 import os
 import time
 
@@ -12,7 +12,7 @@ CASES = ((False, 0, False), (True, 0, False), (True, 50, False), (True, 10, True
 def name(prints, count, reads):
     if not prints:
         return "(no log)"
-    return f"{count} who {'read' if reads else 'do not read'}" if count else "nobody"
+    return f"{count} who {'read' if reads else 'do not read'}" if count else "none"
 
 
 def content(part):

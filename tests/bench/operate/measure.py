@@ -177,7 +177,7 @@ def run_round(samples):
             count = min(rounds, TLS_ROUNDS) if row in (EACH, TLS) else rounds
             samples.measure(row, workers, lambda n=workers, r=count, row=row: cadre(n, r, row))
     for share in reconnect.SHARES if reconnect.parent() else ():
-        samples.measure("herd", share, lambda s=share: reconnect.join_ms(s))
+        samples.measure("join", share, lambda s=share: reconnect.join_ms(s))
     for jobs in (JOBS // 10, JOBS):
         samples.measure("queue", jobs, lambda n=jobs: queue(n))
     for case in followers.CASES:
@@ -199,7 +199,7 @@ def report(samples):
     lines.append(["others", *(percent(samples.disturbed(row)) for row in (FLOOR, SOCKET, TCP))])
     print_table(head, lines)
     print_table([f"{reconnect.WORKERS} join at once over TLS", *(f"{n} % of a CPU" for n in reconnect.SHARES)], [
-        [title, *(shown(samples.median("herd", n, name)) for n in reconnect.SHARES)] for title, name in (
+        [title, *(shown(samples.median("join", n, name)) for n in reconnect.SHARES)] for title, name in (
             ("until all have, ms", "join_ms"), ("CPU of it, ms", "cpu_ms"), ("again after kill -9, ms", "again_ms"))])
     counts = (JOBS // 10, JOBS)
     print_table(["", *(f"{n} jobs queued" for n in counts)], [

@@ -97,7 +97,7 @@ static void begin_round(struct run *run)
     }
 }
 
-/* Nobody ends here without the time that it takes: the loop runs on for the heartbeats. */
+/* The loop runs on after the measurement, for the heartbeats. */
 static void on_idle_over(uv_timer_t *timer)
 {
     struct run *run = timer->data;

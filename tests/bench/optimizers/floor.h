@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The least that an update can take: reading and writing as many arrays, with one addition each.
- * Compiled for AVX2, as the loops that it stands beside. */
+ * Compiled for AVX2, as the loops that it is compared with. */
 #ifndef CADRE_BENCH_OPTIMIZERS_FLOOR_H
 #define CADRE_BENCH_OPTIMIZERS_FLOOR_H
 

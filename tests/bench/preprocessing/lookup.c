@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long a lookup takes a token, and how much memory: bench_lookup [TOKENS]. Tokens are asked in
- * a random order, one in eight of them unknown. */
+ * How long a lookup takes a token, and how much memory: bench_lookup [TOKENS]. Tokens are looked up
+ * in a random order, one in eight of them unknown. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>

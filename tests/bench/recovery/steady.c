@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A training that never ends and writes down when it applied each step, for whoever kills its
- * tasks and wants to know for how long the others stood.
+ * A training that never ends and writes the time when it applied each step, so that the script that
+ * kills its tasks can measure for how long the others waited.
  *
  *     bench_steady FOLDER STATE_BYTES STEP_US
  *
- * Each task appends (position, CLOCK_MONOTONIC in ns) as two 64-bit numbers to a file of its own
- * in FOLDER. The state is a variable of STATE_BYTES, which a replacement has to be given. A step
+ * Each task appends (position, CLOCK_MONOTONIC in ns) as two 64-bit numbers to a file of its own in
+ * FOLDER. The state is a variable of STATE_BYTES, which a replacement has to receive. A step
  * computes for STEP_US and reduces one number. */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -15,7 +15,7 @@
 #define RETRY_MIN_US (50 * CADRE_US_PER_MS)
 #define RETRY_MAX_US (2 * CADRE_US_PER_S)
 
-/* Below the server's limit of streams on a connection. */
+/* Under the server's limit of streams on a connection. */
 #define STREAMS_PER_CONNECTION 1000
 #define CONNECTIONS_MIN        4
 
@@ -110,15 +110,13 @@ static void take_plan(struct fake_agent *agent)
     }
 }
 
-/* A plan for thousands lists them all, and is the same for all: the first one is read for
- * everybody.
- */
+/* A plan for thousands lists them all, and is the same for all: the first one is read for all. */
 static bool is_known_plan(const struct fake_agent *agent, size_t length)
 {
     return !agent->planned && agent->fleet->planned > 0 && length > 512;
 }
 
-/* It stands where the last release left it. */
+/* Its position is the last release. */
 static void report(
     struct fake_agent *agent, struct generation generation, enum report_reason reason)
 {
@@ -133,7 +131,7 @@ static void report(
                                .text = ""}}}});
 }
 
-static void hear(struct fake_agent *agent, const struct task_down *down)
+static void take(struct fake_agent *agent, const struct task_down *down)
 {
     struct fleet *fleet = agent->fleet;
     switch (down->type) {
@@ -148,7 +146,7 @@ static void hear(struct fake_agent *agent, const struct task_down *down)
         report(agent, down->generation, REPORT_ABORT);
         break;
     default:
-        fail("told", "neither a plan, nor a release, nor an abort");
+        fail("message", "neither a plan, nor a release, nor an abort");
     }
 }
 
@@ -186,7 +184,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         fleet->ops->acknowledged(fleet->user);
         break;
     case AGENT_DOWN_RELAY:
-        hear(agent, &down.relay_down.down);
+        take(agent, &down.relay_down.down);
         break;
     case AGENT_DOWN_REFUSED:
         fail("refused", down.refused.text);

@@ -70,7 +70,7 @@ static void add(struct ends *ends, int fd)
     ends->fds[ends->count++] = fd;
 }
 
-/* Reads one message from each of `wanted` connections; tells when the first one came. */
+/* Reads one message from each of `wanted` connections; returns when the first one came. */
 static uint64_t receive(struct ends *ends, int wanted, int acknowledge)
 {
     struct epoll_event ready[EVENTS_MAX];

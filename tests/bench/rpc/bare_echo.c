@@ -23,7 +23,7 @@
 struct bare_call {
     grpc_call *grpc;
     struct bare_tag close, read, write;
-    grpc_byte_buffer *reading; /* gRPC writes it, any time before the read is told */
+    grpc_byte_buffer *reading; /* gRPC writes it, any time before the read completes */
     grpc_byte_buffer *message; /* the one that was read */
     grpc_byte_buffer *echo;    /* the one that is being written */
     grpc_slice no_text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The echo on gRPC's C core alone, so that only the join with libuv differs: who takes the
- * completions off the queue is the caller's choice. */
+ * The echo on gRPC's C core alone, so that only the join with libuv differs: the caller chooses
+ * which thread takes the completions off the queue. */
 #ifndef CADRE_BENCH_BARE_ECHO_H
 #define CADRE_BENCH_BARE_ECHO_H
 
@@ -10,7 +10,7 @@
  * echo runs on it. */
 struct bare_tag {
     struct rpc_tag rpc;
-    struct bare_tag *next; /* for those who hand completions over */
+    struct bare_tag *next; /* for callers that pass completions on */
     bool ok;
 };
 

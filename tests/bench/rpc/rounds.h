@@ -27,11 +27,11 @@ struct server_process {
     int port;
 };
 
-/* Starts this program again as `program ROLE FOLDER`, and waits until it has told its port. */
+/* Starts this program again as `program ROLE FOLDER`, and waits until it has sent its port. */
 struct server_process server_spawn(const char *program, const char *role, const char *folder);
 void server_kill(const struct server_process *server);
 
-/* Inside the spawned program: tells the port (0 for none), so that the parent goes on. */
+/* Inside the spawned program: sends the port (0 for none), so that the parent continues. */
 void server_tell_port(int port);
 
 /* One window of one server: what the CPUs did meanwhile. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The same rounds for whoever holds values: some client processes, sizes, operations; prints
+ * The same rounds for each server of values: some client processes, sizes, operations; prints
  * us.OPERATION.BYTES, the median of one client, and rate.OPERATION.BYTES, bytes a second of all. */
 #ifndef CADRE_BENCH_ROUNDS_SERVERS_H
 #define CADRE_BENCH_ROUNDS_SERVERS_H
@@ -17,7 +17,7 @@ extern const size_t servers_sizes[SERVERS_SIZES];
 #define GATHER_ROW_FLOATS 64
 
 struct servers_kind {
-    /* In a client's process: what the other functions are given. */
+    /* In a client's process: the argument of the other functions. */
     void *(*open)(int client);
     /* One operation, number `operation` of `names`, to its end. False: it failed. */
     bool (*run)(void *opened, size_t operation, size_t size_index);

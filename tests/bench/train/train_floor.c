@@ -63,7 +63,7 @@ static void *zeros(size_t count, size_t bytes)
     return memset(memory, 0, size);
 }
 
-/* --- what is trained on --- */
+/* --- the data --- */
 
 static void load_digits(struct run *run, const char *path)
 {

@@ -179,7 +179,7 @@ static union value join(enum mesh_op op, enum mesh_dtype dtype, union value a, u
     return joined;
 }
 
-/* What is reduced: one element of all replicas. */
+/* One element of all replicas, to be reduced. */
 struct element {
     enum mesh_op op;
     enum mesh_dtype dtype;

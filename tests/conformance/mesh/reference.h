@@ -15,7 +15,7 @@
 void reference_draw(
     enum mesh_dtype dtype, uint64_t seed, uint32_t replica, uint64_t index, void *into);
 
-/* Who sits where: host by host, in the order of hosts. */
+/* The location of each replica: host by host, in the order of hosts. */
 struct reference_seats {
     uint32_t host_count;
     uint32_t slots[REFERENCE_HOSTS_MAX];       /* how many replicas each host has */

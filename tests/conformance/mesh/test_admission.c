@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who gets into a mesh: only tasks that prove the key of this generation. Strangers of every kind
- * neither get in nor keep anybody else out. */
+ * Admission to a mesh: only tasks that prove the key of this generation. Unproven connections of
+ * every kind are not admitted, and keep no task out. */
 #include "tests/conformance/mesh/world.h"
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@
 static const struct world_layout two = {.name = "2 tasks of 1", .replicas = {1, 1}};
 static const struct world_layout three = {.name = "1 + 2 + 1", .replicas = {1, 2, 1}};
 
-/* Polls both tasks of a world until both have a final answer. */
+/* Polls both tasks of a world until both have a final result. */
 static void poll_both(struct world *world, cadre_status status[2], struct cadre_error error[2])
 {
     uint64_t end_us = clock_monotonic_us() + speed_scaled_us(WORLD_PATIENCE_US);
@@ -116,7 +116,7 @@ static void test_no_task_there(void **state)
     char address[MESH_ADDRESS_BYTES];
     struct mesh_listener *gone = NULL;
     world_open(&world, &three);
-    /* A port that was free a moment ago. */
+    /* A port that was free just before. */
     assert_ok(mesh_listener_open("127.0.0.1", &gone, address, &error), &error);
     mesh_listener_close(gone);
     struct mesh_member members[3];
@@ -145,7 +145,8 @@ static int connect_to(const char *address)
     return fd;
 }
 
-/* Strangers that came before, that come in between, and that trickle while the mesh forms. */
+/* Unproven connections from before, from during the forming, and that send byte by byte
+ * meanwhile. */
 static void test_unauthenticated_callers(void **state)
 {
     (void)state;
@@ -161,7 +162,7 @@ static void test_unauthenticated_callers(void **state)
     }
     for (size_t i = 0; i < STRANGERS / 2; i++) {
         fds[i] = connect_to(world.members[i % 2].address);
-        if (i % 3 != 0) { /* a third says nothing at all */
+        if (i % 3 != 0) { /* a third sends nothing at all */
             (void)!send(fds[i], garbage, i % 3 == 1 ? 10 : sizeof garbage, MSG_NOSIGNAL);
         }
     }
@@ -170,7 +171,7 @@ static void test_unauthenticated_callers(void **state)
         struct mesh_config config = world_config(&world, task);
         post_with(&world, task, &config);
     }
-    /* Only the lower tasks are polled at first, so they see the strangers and nobody else. */
+    /* Only the lower tasks are polled at first, so they find the unproven connections only. */
     for (size_t i = STRANGERS / 2; i < STRANGERS; i++) {
         uint32_t task = (uint32_t)(i % 2);
         fds[i] = connect_to(world.members[task].address);
@@ -190,7 +191,8 @@ static void test_unauthenticated_callers(void **state)
     }
 }
 
-/* A silent listener in place of a task: nobody is admitted, and the deadline says so. */
+/* A listener in place of a task that sends nothing: no task is admitted, and the deadline's message
+ * names it. */
 static void test_silent_listener(void **state)
 {
     (void)state;

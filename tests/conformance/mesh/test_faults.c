@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a mesh, however it comes: abort, a task that goes away, a replica that never comes.
- * Every blocked call returns with the reason, and the next generation forms on the same listeners.
- */
+ * The end of a mesh, in each way: abort, a task that exits, a replica that never comes. Every
+ * blocked call returns with the reason, and the next generation forms on the same listeners. */
 #include "tests/conformance/mesh/world.h"
 
 #include <sched.h>
@@ -43,8 +42,8 @@ static cadre_status collective(struct seat *seat, enum kind kind, float *memory)
     }
 }
 
-/* All but the last replica call the collective; that one does what the test says, once the others
- * are on their way. */
+/* All but the last replica call the collective; that one does what the test names, once the others
+ * have called. */
 struct plan {
     enum kind kind;
     cadre_status (*last)(struct seat *seat);
@@ -64,14 +63,14 @@ static cadre_status all_but_last(struct seat *seat)
     SEAT_CHECK(seat, memory != NULL);
     atomic_fetch_add(&world->counter, 1);
     cadre_status status = collective(seat, plan->kind, memory);
-    free(memory); /* nobody may touch it any more: the address sanitizer looks */
+    free(memory); /* no thread may touch it any more: the address sanitizer checks */
     return status;
 }
 
 static cadre_status abort_now(struct seat *seat)
 {
     seat->ops->abort(seat->mesh, "the test says so");
-    seat->ops->abort(seat->mesh, "a second reason, which nobody hears");
+    seat->ops->abort(seat->mesh, "a second reason, which is not kept");
     return seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error);
 }
 
@@ -110,7 +109,7 @@ static void aborts(struct world *world)
     }
 }
 
-/* Every replica runs collectives until the mesh is gone. */
+/* Every replica runs collectives until the mesh has ended. */
 static cadre_status run_until_gone(struct seat *seat)
 {
     enum kind kind = *(const enum kind *)seat->data;
@@ -196,7 +195,7 @@ static cadre_status without_last_task(struct seat *seat)
     return calls ? once_more(seat) : CADRE_OK;
 }
 
-/* A task that closes its mesh when all is done disturbs nobody until somebody calls again. */
+/* A task that closes its mesh when all is done disturbs no other until the next call. */
 static void orderly_halt(struct world *world)
 {
     struct seat seats[WORLD_REPLICAS_MAX];
@@ -238,7 +237,7 @@ static cadre_status stay_away(struct seat *seat)
     return CADRE_OK;
 }
 
-/* Whoever comes too late may find the others' part of the collective still waiting in the
+/* A replica that comes too late may find the others' part of the collective still in the
  * connection: that one may succeed, or not match, but it is the last. */
 static cadre_status late_or_once_more(struct seat *seat)
 {
@@ -249,7 +248,8 @@ static cadre_status late_or_once_more(struct seat *seat)
                                                                              : status;
 }
 
-/* What those in the task of the last replica say of it, or those in other tasks of its task. */
+/* The message for those in the task of the last replica, or for those in other tasks of its
+ * host. */
 static void name_the_last(const struct world *world, const struct seat *seat, char ret_name[64])
 {
     if (seat->task == world->task_count - 1) {
@@ -272,8 +272,8 @@ static bool all_blame_the_last(const struct world *world, const struct seat *sea
     return true;
 }
 
-/* Forms and runs until nobody else is late: on a busy machine any thread may be, so each attempt
- * gives them twice the time, a few times. */
+/* Forms and runs until only that replica is late: on a busy machine any thread may be, so each
+ * attempt has twice the time, a few times. */
 static void run_without_the_last(
     struct world *world, const struct plan *plan, struct seat seats[WORLD_REPLICAS_MAX])
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where data are and where results go: in memory that the host's tasks share or not, or one of
- * each; out of place; in lists that are longer than what is posted at once. The same bits
- * everywhere. */
+ * The memory of data and results: memory that the host's tasks share or not, or one of each; out of
+ * place; in lists that are longer than one post. The same bits everywhere. */
 #include "tests/conformance/mesh/world.h"
 
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 #include "worker/library/arena/arena.h"
 
-/* Which replicas' buffers lie in the arena. */
+/* Which replicas' buffers are in the arena. */
 enum where { PRIVATE, ARENA, EVERY_OTHER };
 
 struct vectors {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What collectives give: the same bits everywhere, in every split into tasks, against a scalar
+ * The results of collectives: the same bits everywhere, in every split into tasks, against a scalar
  * reference. */
 #include "tests/conformance/mesh/world.h"
 
@@ -189,7 +189,7 @@ static void broadcasts(struct world *world)
     world_run_ok(world, broadcast_once, &large_cast);
 }
 
-/* What replica `replica` gives to an all_gather of `base`: some give nothing. */
+/* The bytes that replica `replica` gives to an all_gather of `base`: some give none. */
 static size_t gather_bytes(size_t base, uint32_t replica)
 {
     return replica % 3 == 1 ? 0 : base * replica + replica;
@@ -241,7 +241,7 @@ static cadre_status cross_barriers(struct seat *seat)
         if (status != CADRE_OK) {
             return status;
         }
-        /* Nobody left before all came; nobody is more than a round ahead. */
+        /* No replica left before all came; none is more than a round ahead. */
         unsigned seen = atomic_load(&world->counter);
         SEAT_CHECK(seat, seen >= (round + 1) * world->replica_count);
         SEAT_CHECK(seat, seen <= (round + 2) * world->replica_count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reduce-scatter, and all-gather of known sizes: against the scalar reference, small and over
- * several chunks, and what is refused. */
+ * several chunks, and the calls that are refused. */
 #include "tests/conformance/mesh/world.h"
 
 #include <stdlib.h>
@@ -160,7 +160,7 @@ static void gathers(struct world *world)
     }
 }
 
-/* Replica 0 does not know how much the last one gives. */
+/* Replica 0 has a wrong size for the last one. */
 static cadre_status misjudge(struct seat *seat)
 {
     size_t sizes[WORLD_REPLICAS_MAX] = {0};
@@ -172,7 +172,7 @@ static cadre_status misjudge(struct seat *seat)
         into, NULL, &seat->error);
 }
 
-/* Its own list says something else. */
+/* Its own list has another size. */
 static cadre_status contradict(struct seat *seat)
 {
     size_t sizes[WORLD_REPLICAS_MAX] = {0};

@@ -232,7 +232,7 @@ cadre_status seat_fail(struct seat *seat, const char *condition, const char *fil
             file, line, seat->global, condition, seat->error.text);
     }
     pthread_mutex_unlock(&world->lock);
-    /* Nobody is to wait for this replica. */
+    /* The others must not wait for this replica. */
     seat->ops->abort(seat->mesh, "a check of the test failed");
     return CADRE_INTERNAL;
 }

@@ -93,7 +93,7 @@ struct mesh_config world_config(const struct world *world, uint32_t task);
 void world_form(struct world *world);
 /* Polls the meshes that are posted until all have formed, or fails the test. */
 void world_finish_forming(struct world *world);
-/* Polls one mesh until it forms or fails; returns the final answer. */
+/* Polls one mesh until it forms or fails; returns the final result. */
 cadre_status world_poll(struct world *world, uint32_t task, struct cadre_error *error);
 void world_close_meshes(struct world *world);
 /* Everything; also fails the test when a check of the last run failed. */
@@ -107,13 +107,13 @@ void world_run(struct world *world, world_body *body, const void *data, struct s
 /* The same; every body must return OK. */
 void world_run_ok(struct world *world, world_body *body, const void *data);
 
-/* Whether a result is what the reference says: the same bits; or, of a loose peer's sums and
- * products of floats, within two units in the last place for each replica, of the result or of an
- * input's size if that is more. */
+/* Whether a result equals the reference: the same bits; or, of a loose peer's sums and products of
+ * floats, within two units in the last digit for each replica, of the result or of an input's size
+ * if that is more. */
 bool world_same(const struct world *world, enum mesh_op op, enum mesh_dtype dtype, const void *got,
     const void *wanted);
 
-/* A body: a small all-reduce that must give the number of replicas when it succeeds. */
+/* A body: a small all-reduce whose result must be the number of replicas when it succeeds. */
 cadre_status world_sum_of_ones(struct seat *seat);
 
 /* Inside a body: cmocka's own asserts work on the main thread only. */

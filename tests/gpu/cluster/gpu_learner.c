@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program under test on the GPUs of the stand-in, whose variables prove what was applied. Over
  * any number of tasks and replicas, through any losses, on GPUs or not, they must end as those of
- * an undisturbed run; all numbers are integers, so that no order of a sum is seen:
+ * an undisturbed run; all numbers are integers, so that the order of a sum does not show:
  *
  *     count    how often each sample was applied; its gradient goes through cadre_all_reduce
  *     order    a chain over the steps, of the samples of each
@@ -10,14 +10,13 @@
  *     gpu-learner [NAME=VALUE ...]
  *     samples=96 batch=12 epochs=3    sizes
  *     pace=0        milliseconds between two steps
- *     die=SLOT:STEP:PLACE   the first life of the task SLOT kills itself (SIGKILL) at that ledger
- *                   step or later, at PLACE: step, collective (its peers' devices are in one that
- *                   its own never begins), buckets, apply, save
- *     stop=SLOT:STEP:PLACE  the same one stops itself (SIGSTOP)
- *     hang=SLOT:STEP:PLACE  its GPUs begin nothing more from there on: collective (before it), or
- *                   after (all collectives of the step)
- *     fault=SLOT:NAME:ERROR all calls of NAME fail so in it (standin.h), from the beginning on
- *     save=0        1: a checkpoint at the end of each epoch, waited for */
+ *     die=SLOT:STEP:PLACE   the first incarnation of the task SLOT kills itself (SIGKILL) at that
+ *                   ledger step or a following one, at PLACE: step, collective (its peers' devices
+ * are in one that its own never begins), buckets, apply, save stop=SLOT:STEP:PLACE  the same one
+ * stops itself (SIGSTOP) hang=SLOT:STEP:PLACE  its GPUs begin no more work from there on:
+ * collective (before it), or after (all collectives of the step) fault=SLOT:NAME:ERROR all calls of
+ * NAME fail so in it (standin.h), from the beginning on save=0        1: a checkpoint at the end of
+ * each epoch, waited for */
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -130,7 +129,7 @@ static void apply(cadre_replica *replica, void *user)
     keep(&learner->gradients[local], NULL);
 }
 
-/* The gradient in two parts, the later one first, as backward makes them. */
+/* The gradient in two parts, the second one first, as backward makes them. */
 static cadre_status gradients(
     cadre_replica *replica, struct learner *learner, const cadre_tensor *ids)
 {
@@ -271,7 +270,7 @@ static bool take_option(struct learner *learner, const char *argument)
     return false;
 }
 
-/* What somebody who looks at the log wants to know: where it ran. */
+/* For the log: where it ran. */
 static void tell(const struct learner *learner)
 {
     const char *reason = "";
@@ -286,7 +285,7 @@ int main(int argc, char **argv)
 {
     struct learner learner = {
         .samples = 96, .batch = 12, .epochs = 3, .die.slot = -1, .stop.slot = -1, .hang.slot = -1};
-    fault_arm("replica.rest", 1); /* who has to end itself does so soon */
+    fault_arm("replica.rest", 1); /* a task that has to end itself does so soon */
     CADRE_CHECK(cadre_init(&argc, &argv));
     for (int i = 1; i < argc; i++) {
         if (!take_option(&learner, argv[i])) {

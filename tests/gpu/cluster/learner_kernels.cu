@@ -22,7 +22,7 @@ __host__ __device__ void gradient_one(float *gradient, int64_t i, const int64_t 
     }
 }
 
-/* What is added to `order` for a sample; wraps. */
+/* Added to `order` for a sample; wraps. */
 __host__ __device__ uint64_t mix(uint64_t value)
 {
     value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

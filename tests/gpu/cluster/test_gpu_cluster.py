@@ -44,7 +44,7 @@ def cluster_of(coordinator=()):
 
 
 class Job:
-    """One of the program. Tasks are told of the stand-in's devices by the job's environment."""
+    """One of the program. Tasks get the stand-in's devices by the job's environment."""
 
     def __init__(self, cluster, *arguments, environment=(), **fields):
         self.cluster = cluster
@@ -89,8 +89,8 @@ class Job:
         check_equal(info.restarts, restarts, f"restarts of {info}")
         check(info.generation > 1, f"no new generation: {info}")
         lives = lives_of(info)
-        for slot, life in before.items():
-            check((lives[slot] == life) == (slot != dead), f"lives {lives}, and {before} before: {info}")
+        for slot, incarnation in before.items():
+            check((lives[slot] == incarnation) == (slot != dead), f"lives {lives}, and {before} before: {info}")
         return info
 
 
@@ -195,14 +195,14 @@ def test_nothing_is_left_of_a_generation():
             os.kill(info.tasks[1].pid, signal.SIGKILL)
         check(held[-1][0] <= max(held[1][0], held[2][0]), f"descriptors and threads of a survivor: {held}")
         check(held[-1][1] <= max(held[1][1], held[2][1]), f"descriptors and threads of a survivor: {held}")
-        check_equal(lives_of(info)[0], 1, "the life of the survivor")
+        check_equal(lives_of(info)[0], 1, "the incarnation of the survivor")
         cluster.client.cancel(job.job)
         cluster.client.wait(job.job)
         check(UNCONNECTED not in job.text(), job.text())
 
 
 def test_a_task_or_its_gpu_stands_still():
-    """Nobody died: who is waited for is named, and replaced."""
+    """No task died: the one that is waited for is named, and replaced."""
     with cluster_of(["--slow-after", "300ms"]) as cluster:
         for i in range(2):
             Host(cluster, f"w{i}", range(4 * i, 4 * i + 4), slots=4)

@@ -175,7 +175,7 @@ static void test_agreement_beyond_a_warp(void **state)
     check_shape((struct shape){1, 2, 36, 34}, 1);
 }
 
-/* The first failure is kept, with what was being done; all that follows does nothing. */
+/* The first failure is kept, with its operation; all calls after it do nothing. */
 static void test_a_failure_is_kept(void **state)
 {
     (void)state;

@@ -30,7 +30,7 @@ struct pair {
 void pair_start(struct pair *pair, int (*run)(const struct pair *pair, uint32_t rank));
 /* Its exit code; or minus the signal that ended it. */
 int pair_wait(struct pair *pair, uint32_t rank);
-/* Waits until one of them says so by pair_ready; false: both ended. */
+/* Waits until one of them calls pair_ready; false: both ended. */
 bool pair_await(struct pair *pair);
 void pair_finish(struct pair *pair);
 

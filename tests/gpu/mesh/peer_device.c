@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The peer for devices under the suite of all peers, whose bodies know nothing of devices: a table
- * in front of it takes each buffer to memory of the replica's device (as far from its alignment as
- * it was), calls, settles, and takes the result back. PEER_CONNECTS: the communicators are made
- * after forming; else data are staged. */
+ * The peer for devices under the suite of all peers, whose bodies do not know of devices: a table
+ * in front of it copies each buffer to memory of the replica's device (as far from its alignment as
+ * it was), calls, synchronizes, and copies the result back. PEER_CONNECTS: the communicators are
+ * made after forming; else data are staged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static void close_mesh(struct mesh *mesh)
     }
 }
 
-/* One place that was taken to the device. */
+/* One buffer that was copied to the device. */
 struct moved {
     void *host;
     void *memory;
@@ -132,7 +132,7 @@ static void *take(struct trip *trip, const void *host, size_t bytes)
     return moved->there;
 }
 
-/* All of it back, when the call went well: what was only read must be as it was. */
+/* Copies all of it back, when the call succeeded: what was only read must be as it was. */
 static cadre_status end(
     struct trip *trip, uint32_t local, cadre_status status, struct cadre_error *error)
 {
@@ -257,7 +257,7 @@ static const struct mesh_ops shim_ops = {
 #define DEVICES_NEEDED 1u /* replicas share them */
 #endif
 
-/* Before main: the suite's knows of no devices. */
+/* Before main: the suite's has no devices. */
 __attribute__((constructor)) static void require_devices(void)
 {
     char reason[600];

@@ -9,7 +9,7 @@
 
 uint32_t placed_devices[WORLD_REPLICAS_MAX];
 
-/* By task, since a mesh borrows them as long as it lives. */
+/* By task, because a mesh borrows them for its lifetime. */
 static struct device *devices[WORLD_TASKS_MAX][WORLD_REPLICAS_MAX];
 
 void placed_default_devices(void)

@@ -10,18 +10,18 @@
 #define PLACED_ON_HOST UINT32_MAX
 
 /* The device of each replica by its global index, or PLACED_ON_HOST; as they are when a mesh is
- * formed. The first ones unless a test says otherwise. */
+ * formed. The first ones unless a test sets others. */
 extern uint32_t placed_devices[WORLD_REPLICAS_MAX];
 void placed_default_devices(void);
 
 /* NULL: on the host. */
 struct device *placed_device(const struct seat *seat);
 
-/* A buffer of this replica's, where it is, with what is at `data`; its end. */
+/* A buffer of this replica's, in its memory, with the content of `data`; its end. */
 struct mesh_buffer placed_buffer(
     const struct seat *seat, enum mesh_dtype dtype, const void *data, size_t bytes);
 void placed_buffer_drop(const struct seat *seat, struct mesh_buffer *buffer);
-/* What is in it, after all that was enqueued; the replica has settled. */
+/* Its content, after all that was enqueued; the replica has synchronized. */
 void placed_buffer_read(const struct seat *seat, const struct mesh_buffer *buffer, void *into);
 
 /* Bodies. Connects; OK whether or not that was possible. */

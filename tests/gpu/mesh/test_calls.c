@@ -360,7 +360,7 @@ static void test_packs(void **state)
     world_close(&world);
 }
 
-/* --- nobody leaves before all of its task have launched --- */
+/* --- no replica leaves before all of its task have launched --- */
 
 #define LAUNCHES 60u
 

@@ -115,7 +115,7 @@ static void test_generations(void **state)
     world_close(&world);
 }
 
-/* Nobody waits for a replica that never comes to connect. */
+/* No task waits for a replica that never comes to connect. */
 static cadre_status all_but_one(struct seat *seat)
 {
     return seat->global == 1 ? CADRE_OK : connect_briefly(seat);
@@ -155,7 +155,7 @@ static void test_offer(void **state)
     assert_true(mesh_device_offer(devices, 0, &reason) == 0);
 }
 
-/* What is asked of a mesh of the host. */
+/* The calls of a mesh of the host. */
 static void test_other_mesh(void **state)
 {
     (void)state;

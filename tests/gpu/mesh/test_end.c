@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a mesh for devices while work of it stands on a device: abort, an error that the
- * library finds later, a device that fails, an abort that takes long or for ever. */
+ * The end of a mesh for devices while its work waits on a device: abort, an error that the library
+ * finds after the call, a device that fails, an abort that takes long or for ever. */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -77,7 +77,7 @@ static void test_abort(void **state)
     run_aborted(&world);
     assert_true(mesh_device_await_idle(world.meshes[0], LONG_US));
     assert_false(mesh_device_await_idle(world.meshes[1], SHORT_US)); /* its device is held */
-    /* Memory that is given back in the order of compute is not had by others before. */
+    /* Memory that is freed in the order of compute is not allocated by others before. */
     struct cadre_error error;
     struct device *device;
     assert_ok(device_open(2, &device, &error), &error);
@@ -153,8 +153,8 @@ static void abort_stalled(struct world *world)
     world->ops->abort(world->meshes[0], "the test says so");
 }
 
-/* A task whose devices wait for those of others says so, with its own rank; who is waited for does
- * not, nor a task one of whose devices is. */
+/* A task whose devices wait for those of others reports that, with its own rank; the task that is
+ * waited for does not, nor a task one of whose devices is. */
 static void test_who_waits_says_so(void **state)
 {
     (void)state;
@@ -176,21 +176,21 @@ static void test_who_waits_says_so(void **state)
     held = 2;
 }
 
-/* One replica's library finds an error later: all hear it. */
+/* One replica's library finds an error after the call: all receive it. */
 static void test_asynchronous_error(void **state)
 {
     (void)state;
     struct world world;
     struct seat seats[WORLD_REPLICAS_MAX];
-    unsigned told = 0;
+    unsigned reported = 0;
     open_connected(&world, 0);
     standin_fail("ncclOperation", 1, ncclRemoteError);
     world_run(&world, placed_sum_small, NULL, seats, NULL);
     for (uint32_t i = 0; i < world.replica_count; i++) {
         assert_true(seats[i].status != CADRE_OK);
-        told += strstr(seats[i].error.text, "lost its work") != NULL ? 1 : 0;
+        reported += strstr(seats[i].error.text, "lost its work") != NULL ? 1 : 0;
     }
-    assert_int_equal(told, world.replica_count); /* with the one reason */
+    assert_int_equal(reported, world.replica_count); /* with the one reason */
     standin_heal();
     assert_true(mesh_device_await_idle(world.meshes[0], LONG_US));
     assert_true(mesh_device_await_idle(world.meshes[1], LONG_US));

@@ -13,7 +13,7 @@
 
 static const struct world_layout two_and_one = {.name = "2 + 1", .replicas = {2, 1}};
 
-/* Replica r has devices 2 r and 2 r + 1, unless a test says otherwise of the second one. */
+/* Replica r has devices 2 r and 2 r + 1, unless a test sets another second one. */
 static struct device *devices[WORLD_REPLICAS_MAX][EACH];
 static const uint32_t first_of[] = {0, 2}; /* replica of each task */
 
@@ -178,7 +178,7 @@ struct refusal {
     const char *part;
 };
 
-/* All know the reason, now and later. */
+/* All have the reason, from then on. */
 static cadre_status be_refused(struct seat *seat)
 {
     const struct refusal *refusal = seat->data;
@@ -191,7 +191,7 @@ static cadre_status be_refused(struct seat *seat)
     return CADRE_OK;
 }
 
-/* What is left works, and ends in order. */
+/* The rest works, and ends in order. */
 static void refuse(struct world *world, enum mesh_device_group_kind kind, const char *part)
 {
     const struct refusal refusal = {.kind = kind, .part = part};
@@ -249,7 +249,7 @@ static cadre_status form_counted(struct seat *seat)
     return form_across(seat);
 }
 
-static uint64_t ranks_wanted; /* that have begun to come in, at least */
+static uint64_t ranks_wanted; /* that have begun to join, at least */
 
 static bool all_form(void *data)
 {
@@ -294,8 +294,8 @@ static bool all_have_looked(void *data)
     return atomic_load(&world->counter) == 2 * world->replica_count;
 }
 
-/* The second devices of all but replica 2 stand in a sum that it never comes to. The handles are
- * good until the last replica has given its back. */
+/* The second devices of all but replica 2 wait in a sum that it never comes to. The handles are
+ * good until the last replica has returned its own. */
 static cadre_status stand(struct seat *seat)
 {
     void *comm;
@@ -336,7 +336,7 @@ static void test_abort_of_a_call(void **state)
         struct cadre_error error;
         assert_int_equal(
             device_wait_stream(devices[i][1], devices[i][1]->compute, LONG_US, NULL, NULL, &error),
-            CADRE_OK); /* the communicator that it stood in is gone */
+            CADRE_OK); /* the communicator that it waited in was ended */
     }
     world_close(&world);
 }

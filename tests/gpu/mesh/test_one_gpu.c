@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two tasks on one GPU, connected: each says by NCCL_HOSTID that it is on a host of its own, so
+ * Two tasks on one GPU, connected: each sets by NCCL_HOSTID that it is on a host of its own, so
  * NCCL takes the network between them. Sums, another generation, a task that is killed while
  * collectives are under way. With a real GPU it is the one test of several ranks that one GPU is
  * enough for; the times that it prints are those of that way, not NCCL's. */
@@ -32,7 +32,7 @@ static double ms_since(uint64_t begun_us)
     return (double)(clock_monotonic_us() - begun_us) / (double)CADRE_US_PER_MS;
 }
 
-/* Whether all became the sum of what fill() gave both. */
+/* Whether all became the sum of what fill() set on both. */
 static bool is_sum(const float *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static int sums(struct mesh *mesh, struct device *device, float *values, uint32_
     return 0;
 }
 
-/* Two generations, each connected anew. */
+/* Two generations, each connected again. */
 static int meet(const struct pair *pair, uint32_t rank, struct device *device, float *values)
 {
     struct cadre_error error = {.text = ""};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two tasks that are processes: they connect, one is killed in the middle of a collective on the
- * devices, and the other hears of it, by name. */
+ * devices, and the other receives that, with its rank. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

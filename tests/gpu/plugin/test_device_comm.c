@@ -12,7 +12,7 @@
 #define RANKS_MAX  2
 #define PART_BYTES ((size_t)12345)
 
-/* One rank. No assert of cmocka's in its thread: `failed` says what went wrong. */
+/* One rank. No assert of cmocka's in its thread: `failed` has the failure. */
 struct rank {
     pthread_t thread;
     struct device_comm *comm;

@@ -31,7 +31,7 @@ static void fill_chunk(uint8_t *chunk, uint64_t kind)
     }
 }
 
-/* Pieces that were drawn lie anywhere in the chunks, also one over the other. */
+/* Pieces that were drawn are anywhere in the chunks, also one over the other. */
 static void check(const struct device_chunks pieces[], const size_t firsts[], size_t count,
     const uint8_t *bytes, uint64_t *hashes, size_t hashed, void *stream)
 {

@@ -10,7 +10,7 @@
 #include "reference.h"
 
 #define COUNT_MAX ((size_t)20000)
-#define SHIFT_MAX ((size_t)16) /* elements that operands begin later */
+#define SHIFT_MAX ((size_t)16) /* elements by which operands are shifted */
 #define GUARD     0x5a
 
 static struct prng prng = {.state = 20};

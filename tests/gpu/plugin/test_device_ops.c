@@ -62,7 +62,7 @@ static void test_memory(void **state)
             }
             ops->memory_give(device, got[i], stream);
         }
-        /* What was given back is there again, in the order of the stream. */
+        /* Freed memory is there again, in the order of the stream. */
         for (size_t i = 0; i < 50; i++) {
             void *again = memory_of(device, sizes[i % 6], stream);
             assert_ok(ops->fill(again, 7, sizes[i % 6], stream, &error), &error);
@@ -148,7 +148,7 @@ static void test_copies(void **state)
         download(in, b, BYTES, stream);
         assert_memory_equal(in, pinned, 3);
         assert_memory_equal(in + 3, out + 1, BYTES - 3);
-        /* Page-locked memory is a place like any other. */
+        /* Page-locked memory is memory like any other. */
         upload(a, pinned, BYTES, stream);
         memset(pinned, 0, BYTES);
         download(pinned, a, BYTES, stream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packing and unpacking: many pieces of any size at any address, none of a neighbour's bytes. */
+ * Packing and unpacking: many pieces of any size at any address, no byte beside them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static struct prng prng = {.state = 7};
 /* Pieces one after the other, in memory and in the pack, with gaps between them. */
 struct layout {
     struct device_piece pieces[PIECES_MAX];
-    size_t at[PIECES_MAX]; /* in the memory that the pieces lie in */
+    size_t at[PIECES_MAX]; /* in the memory of the pieces */
     size_t count;
     size_t memory_bytes;
     size_t pack_bytes;

@@ -51,8 +51,8 @@ static void fill(cadre_dtype dtype, size_t count)
     }
 }
 
-/* One update of `count` elements, of which the first lies `shift` elements behind an address that
- * is aligned to anything. */
+/* One update of `count` elements, of which the first is `shift` elements behind an address that is
+ * aligned to anything. */
 static void check(const struct optimizer_rule *rule, cadre_dtype dtype, size_t count, size_t shift,
     char *memory, void *stream)
 {

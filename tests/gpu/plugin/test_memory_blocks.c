@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of a device without pools, which the stand-in plays: blocks are used again, in order. */
+ * Memory of a device without pools, which the stand-in can imitate: blocks are used again, in
+ * order. */
 #include "plugin.h"
 #include "tests/gpu/standin/standin.h"
 
@@ -23,7 +24,7 @@ static void test_blocks_are_used_again(void **state)
     ops->stream_close(stream);
 }
 
-/* A block that another stream still uses: who gets it waits for that, on the device. */
+/* A block that another stream still uses: its next user waits for that, on the device. */
 static void test_another_stream_waits(void **state)
 {
     (void)state;

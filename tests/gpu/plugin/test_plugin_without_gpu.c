@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plugin where there is no GPU: it opens, says why, and whatever is asked of it is an error and
- * no crash. Skipped where there is one. */
+ * The plugin where there is no GPU: it opens, returns the reason, and each call is an error and no
+ * crash. Skipped where there is one. */
 #include <stdio.h>
 #include <string.h>
 

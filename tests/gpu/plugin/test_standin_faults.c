@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plugin over the stand-in, where a test can see and say more: each call of CUDA's fails once,
- * work stands still or fails on the device, and what the plugin leaves behind is looked at. */
+ * The plugin over the stand-in, where a test can see more and cause more: each call of CUDA's fails
+ * once, work hangs or fails on the device, and the state that the plugin leaves behind is
+ * checked. */
 #include <nccl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 /* --- every call fails once --- */
 
-/* All that is asked of one device; ends what it made, however far it came. */
+/* All calls of one device; ends what it made, however far it came. */
 static cadre_status use_all(struct cadre_error *error)
 {
     void *stream = NULL;
@@ -60,32 +61,33 @@ static bool is_given_back(void *data)
 static void test_every_call_fails_once(void **state)
 {
     (void)state;
-    /* Of those without a star a failure is nobody's: there is another way, or nobody to tell. */
+    /* A failure of those without a star is not reported: there is another way, or no caller to
+     * report it to. */
     static const char *const names[] = {"*cudaGetDeviceProperties", "cudaMemGetInfo",
         "*cudaStreamCreate", "*cudaEventCreate", "*cudaMallocAsync", "*cudaMemsetAsync",
         "*cudaLaunchKernelExC", "*cudaEventRecord", "*cudaStreamWaitEvent", "*cudaMemcpyAsync",
         "*cudaStreamQuery", "*cudaEventQuery", "cudaFreeAsync", "cudaEventDestroy",
         "cudaStreamDestroy"};
     struct cadre_error error = {.code = CADRE_OK};
-    assert_ok(use_all(&error), &error); /* pools are looked for once, before */
+    assert_ok(use_all(&error), &error); /* pools are searched for once, before */
     size_t used = 0;
     assert_true(test_wait(is_given_back, &used, PLUGIN_WAIT_US));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        bool told = names[i][0] == '*';
-        const char *name = names[i] + told;
+        bool reported = names[i][0] == '*';
+        const char *name = names[i] + reported;
         uint64_t before = standin_calls(name);
         assert_ok(use_all(&error), &error);
         uint64_t calls = standin_calls(name) - before;
         if (calls == 0) {
             fail_msg("%s is not called", name);
         }
-        for (uint64_t nth = 1; nth <= (told ? 1 : calls); nth++) {
+        for (uint64_t nth = 1; nth <= (reported ? 1 : calls); nth++) {
             standin_fail(name, nth, cudaErrorNotSupported);
             cadre_status status = use_all(&error);
-            if (status != (told ? CADRE_INTERNAL : CADRE_OK)) {
+            if (status != (reported ? CADRE_INTERNAL : CADRE_OK)) {
                 fail_msg("%s: %d: %s", name, (int)status, error.text);
             }
-            if (told) {
+            if (reported) {
                 assert_non_null(strstr(error.text, "GPU 0: "));
                 assert_non_null(strstr(error.text, ": cudaErrorNotSupported: "));
             }
@@ -131,7 +133,7 @@ static void test_no_devices(void **state)
     assert_string_equal(reason, "");
 }
 
-/* --- what is the program's stays the program's --- */
+/* --- the program's state is not changed --- */
 
 static void test_the_current_device_stays(void **state)
 {
@@ -157,7 +159,7 @@ static void test_the_programs_error_stays(void **state)
     (void)state;
     struct cadre_error error = {.code = CADRE_OK};
     void *stream = stream_of(0);
-    assert_int_equal(cudaSetDevice(99), cudaErrorInvalidDevice); /* the program did not look */
+    assert_int_equal(cudaSetDevice(99), cudaErrorInvalidDevice); /* the program did not check */
     assert_int_equal(ops->stream_test(stream, &error), CADRE_OK);
     assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
     ops->stream_close(stream);
@@ -210,7 +212,8 @@ static void test_a_captured_stream_is_refused(void **state)
     (void)state;
     struct cadre_error error = {.code = CADRE_OK};
     size_t none = 0;
-    assert_true(test_wait(is_given_back, &none, PLUGIN_WAIT_US)); /* else what others gave goes */
+    assert_true(test_wait(is_given_back, &none, PLUGIN_WAIT_US)); /* else the blocks of others are
+                                                                   * freed */
     void *stream = stream_of(0);
     void *other = stream_of(0);
     void *memory = memory_of(0, 100, stream);
@@ -288,7 +291,7 @@ static void test_coming_in_fails(void **state)
     for (size_t i = 0; i < 3; i++) {
         standin_fail(names[i], 1, ncclSystemError);
         assert_error(ops->comm->post(id, 2, 2, numbers, numbers, comms, &error), CADRE_UNAVAILABLE,
-            &error, "coming into a communicator: ");
+            &error, "joining a communicator: ");
         assert_true(comms[0] == NULL && comms[1] == NULL);
         standin_heal();
     }

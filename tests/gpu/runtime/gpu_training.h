@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the tests of replicas on devices share: a plugin to run with, strategies on its devices, and
- * numbers in their memory. The plugin is CADRE_PLUGIN, else the stand-in's, which proves our logic
+ * numbers in their memory. The plugin is CADRE_PLUGIN, else the stand-in's, which tests our logic
  * and nothing of CUDA. */
 #ifndef CADRE_TESTS_GPU_TRAINING_H
 #define CADRE_TESTS_GPU_TRAINING_H

@@ -18,8 +18,8 @@ int step_kernel_add(void *stream, float *to, const float *from, float factor, in
 /* to[i] += the sum of `rows` numbers times (i + 1). */
 int step_kernel_sum(void *stream, float *to, const int64_t *from, int64_t rows, int64_t count);
 
-/* On a device the next step_kernel_add adds to an address where nothing is. For CUDA alone: the
- * stand-in's kernels are this process's code. */
+/* On a device the next step_kernel_add adds to an invalid address. For CUDA alone: the stand-in's
+ * kernels are this process's code. */
 void step_kernel_wild(void);
 
 struct step_product {
@@ -29,7 +29,7 @@ struct step_product {
 };
 
 /* to[rows, columns] = left[rows, inner] right[inner, columns], on a stream; `turned`: of left's
- * transpose, which lies there as [inner, rows]. */
+ * transpose, which is stored as [inner, rows]. */
 int step_kernel_product(void *stream, float *to, const float *left, const float *right,
     struct step_product sizes, bool turned);
 

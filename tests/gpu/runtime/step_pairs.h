@@ -34,7 +34,7 @@ cadre_status pairs_assign(cadre_strategy *strategy, int32_t devices, uint32_t re
 /* Replicas on GPU:0 and GPU:2. */
 cadre_strategy *pairs_strategy(void);
 
-/* What is at place `i` of replica `id`'s numbers; a matrix of them in the replica's memory. */
+/* Number `i` of replica `id`; a matrix of them in the replica's memory. */
 float pairs_number(int64_t i, uint32_t id);
 cadre_status pairs_numbers(
     cadre_replica *replica, int64_t rows, int64_t columns, uint32_t id, cadre_tensor **ret_tensor);

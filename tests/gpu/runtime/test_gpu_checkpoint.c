@@ -118,8 +118,8 @@ static void a_checkpoint_goes_from_one_to_the_other(void **state)
     }
 }
 
-/* A program exports what devices hold, and another, whose replicas are elsewhere, takes it up: one
- * variable that is there, and others where they are created. */
+/* A program exports the values on devices, and another, whose replicas are elsewhere, loads them:
+ * one variable that exists already, and others where they are created. */
 static void values_go_from_one_to_the_other(void **state)
 {
     (void)state;

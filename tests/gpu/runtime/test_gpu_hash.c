@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hashes of what is on a device are those of the same bytes on the host, and so are the states of
+ * Hashes of memory on a device are those of the same bytes on the host, and so are the states of
  * replicas on both. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/pure/prng.h"
 #include "gpu_training.h"
-#include "worker/library/device/device_hash.h"
+#include "worker/library/device/memory_hash.h"
 #include "worker/library/runtime/state/layout/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -37,7 +37,7 @@ static void make_piece(struct piece *piece, size_t size, struct hash_turn turn)
     }
 }
 
-/* Those whose turn it is are hashed, and no others are touched. */
+/* The chunks of this turn are hashed, and no others are touched. */
 static void check_pieces(struct piece *pieces, size_t count)
 {
     struct cadre_error error = {0};
@@ -89,7 +89,7 @@ static void any_size_has_the_hashes_of_the_host(void **state)
     assert_ok(device_hash(NULL, NULL, 0, NULL, NULL), &(struct cadre_error){0});
 }
 
-/* More than what is brought to the host at a time. */
+/* More than is copied to the host at a time. */
 static void many_short_ones(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static uint64_t digest_of(cadre_strategy *strategy, uint32_t local, struct state
     return state_digest(hashes);
 }
 
-/* One bit of what is on a device. */
+/* One bit of the memory on a device. */
 static void flip(const struct variable_component *component, size_t at)
 {
     struct cadre_error error = {0};
@@ -194,7 +194,7 @@ static void replicas_on_devices_and_on_processors_hash_alike(void **state)
             for (uint32_t local = 1; local < strategy->local_replicas; local++) {
                 assert_int_equal(digest_of(strategy, local, &hashes[local], turn), first);
             }
-            assert_true(first != last); /* what was written is hashed, whose turn it may be */
+            assert_true(first != last); /* what was written is hashed in any turn */
             assert_true(step == 0 || hashes[0].hashed < LARGE / 2);
             last = first;
             assert_public_ok(cadre_run(strategy, add, written, NULL, 0, NULL));

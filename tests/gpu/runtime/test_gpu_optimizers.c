@@ -58,7 +58,7 @@ static void close_model(struct model *model)
     cadre_strategy_release(model->strategy);
 }
 
-/* Where the replica is; the caller's. Each has an equal part, of what is exact. */
+/* In the replica's memory; the caller's. Each has an equal part, of exact numbers. */
 static cadre_tensor *gradient_of(cadre_replica *replica, int64_t rows)
 {
     const int64_t dims[2] = {rows, COLUMNS};
@@ -103,7 +103,7 @@ static cadre_status train(
     cadre_sparse_release(&sparse[1]);
     CADRE_TRY(status);
     return cadre_replica_local_id(replica) == model->failing
-               ? cadre_fail(CADRE_DATA_LOSS, "as it is told")
+               ? cadre_fail(CADRE_DATA_LOSS, "a fault of the test")
                : CADRE_OK;
 }
 
@@ -161,7 +161,7 @@ static void a_step_that_fails_leaves_all_as_it_was(void **state)
     for (int step = 0; step < STEPS; step++) {
         model.failing = 0;
         assert_public_error(cadre_run(model.strategy, train, &model, NULL, 0, NULL),
-            CADRE_DATA_LOSS, "as it is told");
+            CADRE_DATA_LOSS, "a fault of the test");
         model.failing = UINT32_MAX;
         assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
     }

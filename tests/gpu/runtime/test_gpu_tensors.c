@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors in a device's memory, and what is refused of them. */
+ * Tensors in a device's memory, and the calls that are refused for them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cadre/preprocessing.h"
 #include "gpu_training.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 
 static struct device *device_at(uint32_t index)
 {
@@ -144,7 +144,7 @@ static void what_is_read_is_kept(void **state)
     }
 }
 
-/* A dataset that says so. */
+/* A dataset that returns that error. */
 static void assert_refused(cadre_dataset *dataset)
 {
     assert_public_error(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables of replicas on devices: where their components are, and that each way to read and
- * change them gives what it gives on the processor. */
+ * change them has the same result as on the processor. */
 #include <stdio.h>
 #include <string.h>
 

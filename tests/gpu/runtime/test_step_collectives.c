@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of tensors on devices (the stand-in's): each gives what the same one gives on the
- * CPU, where its result is on the device; and what of its use is refused. */
+ * Collectives of tensors on devices (the stand-in's): each has the same result as on the CPU, and
+ * where that is on the device; and the uses that are refused. */
 #include <string.h>
 
 #include "cadre/buckets.h"
@@ -176,7 +176,7 @@ static void every_type_and_op_too(void **state)
     }
 }
 
-/* --- what is refused --- */
+/* --- refused calls --- */
 
 enum misuse { MIXED, INTO_HOST, OTHERS, HALF_HOST, STRING };
 
@@ -213,7 +213,7 @@ static cadre_status misuse_step(
         status = cadre_all_reduce(replica, CADRE_SUM, tensors + id, 1, NULL);
         break;
     }
-    cadre_barrier(); /* nobody's tensor goes while another one looks at it */
+    cadre_barrier(); /* no tensor is freed while another replica reads it */
     cadre_tensor_release(tensors[0]);
     cadre_tensor_release(tensors[1]);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs of several tasks on devices (the stand-in's): what they come to when nothing happens, when a
- * task dies in the middle of a collective of its device, when one comes later, when some replicas
- * are on the CPU. The tasks are this test, run again. */
+ * Jobs of several tasks on devices (the stand-in's): their results without faults, when a task dies
+ * in the middle of a collective of its device, when one joins, when some replicas are on the CPU.
+ * The tasks are this test, run again. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const char *self;
 struct model {
     cadre_variable *weights;
     cadre_tensor *gradients[4];
-    unsigned kill_attempt; /* this life dies ... */
+    unsigned kill_attempt; /* this attempt dies ... */
     unsigned kill_at;      /* ... in this step */
 };
 
@@ -143,12 +143,12 @@ static cadre_strategy *make_strategy(bool pair)
     return strategy;
 }
 
-/* Each life has a device of its own, two with PAIRS, unless ONE_GPU says otherwise; that of
- * CPU_LIFE has none. */
+/* Each incarnation has a device of its own, two with PAIRS, unless ONE_GPU is set; that of
+ * CPU_ATTEMPT has none. */
 static int program(void)
 {
     const char *attempt = getenv("STAGE_ATTEMPT");
-    const char *cpu = getenv("CPU_LIFE");
+    const char *cpu = getenv("CPU_ATTEMPT");
     const char *kill_at = getenv("KILL");
     struct model model = {0};
     char device[16];
@@ -188,7 +188,7 @@ static int program(void)
 
 /* --- what it comes to --- */
 
-/* Each sample once in an epoch, whoever fed it. */
+/* Each sample once in an epoch, consumed by any task. */
 static void check(struct stage_job *job, uint32_t dead, struct stage_end *ret_end)
 {
     char wanted[128];
@@ -205,7 +205,7 @@ static void check(struct stage_job *job, uint32_t dead, struct stage_end *ret_en
             (i == dead || (ret_end->exit_code[i] == 0 && strcmp(ret_end->printed[i], wanted) == 0));
     }
     for (uint32_t i = 0; !good && i < ret_end->started; i++) {
-        print_error("life %u: exit code %d\n%s%s", i, ret_end->exit_code[i], ret_end->printed[i],
+        print_error("attempt %u: exit code %d\n%s%s", i, ret_end->exit_code[i], ret_end->printed[i],
             ret_end->erred[i]);
     }
     if (!good) {
@@ -272,7 +272,7 @@ static void a_task_on_the_cpu_is_reported_and_waited_for(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct stage_end end;
-        const char *const environment[] = {i == 0 ? "CPU_LIFE=1" : "CPU_LIFE=0", NULL};
+        const char *const environment[] = {i == 0 ? "CPU_ATTEMPT=1" : "CPU_ATTEMPT=0", NULL};
         struct stage_job job = {.tasks = 2, .replicas = 1, .environment = environment};
         check(&job, UINT32_MAX, &end);
         assert_true(warned(&end, i == 0 ? "the task of rank 1" : "the task of rank 0"));
@@ -303,7 +303,7 @@ static void without_a_library_for_them_sums_go_through_the_hosts(void **state)
 }
 
 /* Of the tasks' second devices: formed again by those that are left, and with one that joins. */
-static void second_devices_are_connected_anew(void **state)
+static void second_devices_are_connected_again(void **state)
 {
     (void)state;
     const char *const fine[] = {"PAIRS=1", NULL};
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_on_the_cpu_is_reported_and_waited_for),
         cmocka_unit_test(tasks_that_share_a_device_are_reported),
         cmocka_unit_test(without_a_library_for_them_sums_go_through_the_hosts),
-        cmocka_unit_test(second_devices_are_connected_anew),
+        cmocka_unit_test(second_devices_are_connected_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

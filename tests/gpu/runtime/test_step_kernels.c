@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps with kernels: what is done in which order, what becomes of a step whose
- * kernels fail, and of a device that hangs. */
+ * Steps with kernels: the order of their work, a step whose kernels fail, and a device that
+ * hangs. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct model {
     cadre_variable *weights;
     cadre_tensor *gradient[STEP_REPLICAS];
     bool starts;       /* the all-reduce is started, then waited for */
-    bool held;         /* the stream of replica 0 stands still until it is started */
+    bool held;         /* the stream of replica 0 waits until it is started */
     uint32_t fails_at; /* of applies: kernels fail from this one on; 0: none */
     uint32_t applies;
 };
@@ -136,7 +136,7 @@ static void training_comes_to_what_it_comes_to_on_the_cpu(void **state)
 struct failing {
     uint32_t wild; /* replica whose kernel fails, + 1; 0: none */
     bool fails;    /* replica 1 fails by itself */
-    bool hangs;    /* ... while the stream of replica 0 stands still */
+    bool hangs;    /* ... while the stream of replica 0 waits */
 };
 
 static cadre_status failing_step(
@@ -218,7 +218,7 @@ static void what_apply_functions_launch_fails_the_next_step_or_the_end(void **st
         }
         assert_int_equal(model.applies, at);
         assert_int_equal(cadre_finish(strategy), 1);
-        /* Whoever is first: the library, or the next launch of the program. */
+        /* Either the library or the next launch of the program finds it first. */
         assert_true(strstr(cadre_error_message(), "cudaErrorIllegalAddress") != NULL ||
                     strstr(cadre_error_message(), "a launch: error") != NULL);
         drop(&model);

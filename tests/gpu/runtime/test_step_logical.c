@@ -37,7 +37,7 @@ static void assignments_that_do_not_fit_are_refused(void **state)
 
 /* --- tensors --- */
 
-/* The block of `rows` by `columns` at a place of what `numbers` made. */
+/* The block of `rows` by `columns` at an offset in what `numbers` made. */
 static cadre_status check_block(
     cadre_tensor *piece, int64_t row, int64_t column, int64_t of_columns, uint32_t id)
 {
@@ -54,7 +54,7 @@ static cadre_status check_block(
     return CADRE_OK;
 }
 
-/* Splits the way `pieces` says: each block is on its GPU. */
+/* Splits as `pieces` has it: each block is on its GPU. */
 static cadre_status check_split(
     cadre_replica *replica, cadre_tensor *tensor, int32_t along_rows, int32_t along_columns)
 {
@@ -103,7 +103,7 @@ static cadre_status check_whole(cadre_replica *replica, cadre_tensor *tensor)
     return CADRE_OK;
 }
 
-/* What is in the memory of the host stays there. */
+/* Tensors in the memory of the host stay there. */
 static cadre_status check_host(cadre_replica *replica)
 {
     cadre_placement placement = {0};
@@ -155,7 +155,7 @@ static void pieces_are_in_the_memory_of_their_devices(void **state)
 }
 
 /* The source may be written to, and released, behind the copy: in the order of its stream, whose
- * GPU stands still meanwhile. */
+ * GPU waits meanwhile. */
 static cadre_status overwrite(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -237,7 +237,7 @@ static void functions_run_with_their_device_bound(void **state)
 
 struct breaking {
     bool wild;  /* replica 1's second GPU fails */
-    bool hangs; /* ... or stands still, while replica 0 fails */
+    bool hangs; /* ... or waits, while replica 0 fails */
 };
 
 static cadre_status launch(cadre_replica *replica, uint32_t logical_device, void *user)

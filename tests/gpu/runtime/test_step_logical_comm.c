@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NCCL's communicators of logical devices (the stand-in's): a model-parallel product with sums
- * within the replicas and across them, where there is no communicator, replicas that ask for
- * different ones, or not at all. */
+ * within the replicas and across them, cases without a communicator, replicas that form different
+ * ones, or none. */
 #include "nccl.h"
 #include "step_kernels.h"
 #include "step_pairs.h"
@@ -13,7 +13,7 @@
 
 struct half {
     cadre_tensor *x;        /* columns of x */
-    cadre_tensor *weights;  /* the rows that they meet */
+    cadre_tensor *weights;  /* the rows that they multiply */
     cadre_tensor *y;        /* x weights: of both halves, once summed */
     cadre_tensor *gradient; /* x' y, of all replicas */
     void *within;
@@ -152,7 +152,7 @@ static cadre_status ask(
     void *comm = &comm;
     cadre_tensor *one;
     CADRE_TRY(cadre_tensor_from_f32(1, &one));
-    for (int i = 0; i < 2; i++) { /* the second time nobody is asked */
+    for (int i = 0; i < 2; i++) { /* the second time needs no agreement */
         REQUIRE_ERROR(cadre_logical_nccl_comm(replica, 1, CADRE_LOGICAL_ACROSS_REPLICAS, &comm),
             CADRE_FAILED_PRECONDITION, part);
         REQUIRE(comm == NULL);
@@ -191,7 +191,7 @@ static void one_that_is_refused_leaves_the_rest(void **state)
 /* --- replicas that differ --- */
 
 struct asking {
-    bool differs; /* replica 1 asks for another one */
+    bool differs; /* replica 1 forms another one */
     bool fails;   /* ... or fails instead */
 };
 

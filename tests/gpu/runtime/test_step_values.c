@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batches and values of replicas on devices (the stand-in's): where they are, and that they hold
- * what they hold on the CPU. */
+ * Batches and values of replicas on devices (the stand-in's): their memory, and that their contents
+ * are those on the CPU. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define ROWS  40
 #define BATCH 6
 
-/* --- what a replica knows --- */
+/* --- the properties of a replica --- */
 
 static cadre_status look_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
@@ -40,7 +40,7 @@ static cadre_status look_step(
     /* With one GPU the other replica is on the host, and that is the reason. */
     const char *reason = cadre_gpu_count(NULL) > 1 ? "/nowhere/libnccl.so" : "is on the host";
     if (*gpus && on_gpu && !step_connected && strstr(cadre_error_message(), reason) == NULL) {
-        return cadre_fail(CADRE_INTERNAL, "the reason is not told: %s", cadre_error_message());
+        return cadre_fail(CADRE_INTERNAL, "the reason is not reported: %s", cadre_error_message());
     }
     return cadre_replica_synchronize(replica);
 }
@@ -146,7 +146,7 @@ struct reading {
     uint32_t steps;
 };
 
-/* Gives back what it was given; a string must be on the host anywhere. */
+/* Returns its inputs; a string must be on the host on any device. */
 static cadre_status read_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -298,8 +298,8 @@ static void unequal_rows_are_the_same(void **state)
     }
 }
 
-/* Batches that nobody runs, and that outlive what is read behind them. */
-static void batches_that_are_passed_over_are_no_trouble(void **state)
+/* Batches that are not run, released after others that were read behind them. */
+static void batches_that_are_skipped_are_released(void **state)
 {
     (void)state;
     cadre_strategy *strategy = step_strategy_gpus();
@@ -310,17 +310,17 @@ static void batches_that_are_passed_over_are_no_trouble(void **state)
     assert_public_ok(cadre_next(data, &batch));
     cadre_tensor *kept = cadre_tensor_retain(cadre_local_results(batch, 0)[1]);
     assert_public_ok(cadre_next(data, &batch));
-    assert_true(cadre_next_epoch(data, 2, NULL)); /* what was read ahead is dropped */
+    assert_true(cadre_next_epoch(data, 2, NULL)); /* batches that were read ahead are dropped */
     assert_public_ok(cadre_next(data, &batch));
     step_assert_same(kept, cadre_local_results(batch, 0)[1]);
     cadre_strategy_release(strategy);
     cadre_tensor_release(kept);
 }
 
-/* After the first steps page-locked memory is asked of the system no more: at most when the reader
- * is further ahead than it ever was, which is bounded by its depth, not by the number of batches.
- */
-static void the_steady_state_asks_for_no_memory(void **state)
+/* After the first steps no page-locked memory is allocated from the system: at most when the reader
+ * is further ahead than it ever was, which is bounded by its depth, not by the number of
+ * batches. */
+static void the_steady_state_allocates_no_memory(void **state)
 {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__)
@@ -443,8 +443,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(gpus_that_are_not_connected_are_reported_of_once),
         cmocka_unit_test(batches_are_where_they_are_to_be),
         cmocka_unit_test(unequal_rows_are_the_same),
-        cmocka_unit_test(batches_that_are_passed_over_are_no_trouble),
-        cmocka_unit_test(the_steady_state_asks_for_no_memory),
+        cmocka_unit_test(batches_that_are_skipped_are_released),
+        cmocka_unit_test(the_steady_state_allocates_no_memory),
         cmocka_unit_test(values_of_devices_are_combined_on_the_host),
         cmocka_unit_test(a_merge_call_is_given_tensors_of_devices),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: what tests ask of the stand-in besides CUDA's interface: faults,
- * streams that stand still, counts. All of it works on this process only; README.md has the same as
- * environment variables, for programs under test. Any thread. */
+ * Stand-in, for tests only: the functions of the stand-in for tests, besides CUDA's interface:
+ * faults, streams that wait, counts. All of it works on this process only; README.md has the same
+ * as environment variables, for programs under test. Any thread. */
 #ifndef CADRE_TESTS_GPU_STANDIN_H
 #define CADRE_TESTS_GPU_STANDIN_H
 
@@ -34,11 +34,11 @@ STANDIN_API void standin_release(cudaStream_t stream);
 STANDIN_API void standin_device_hold(int device);
 STANDIN_API void standin_device_release(int device);
 
-/* The stream says that it is being captured into a graph; nothing else of that is played, but that
- * the calling thread's mode of capture is kept. */
+/* Marks the stream as being captured into a graph; no other part of that is imitated, but that the
+ * calling thread's mode of capture is kept. */
 STANDIN_API void standin_capture(cudaStream_t stream, bool captured);
 
-/* Memory of a device that is not given back: bytes as asked for, and blocks. */
+/* Memory of a device that was not freed: bytes as requested, and blocks. */
 STANDIN_API size_t standin_memory_used(int device);
 STANDIN_API size_t standin_memory_blocks(int device);
 /* Page-locked blocks of this process. */
@@ -46,7 +46,7 @@ STANDIN_API size_t standin_pinned_blocks(void);
 
 /* --- for the other stand-ins --- */
 
-/* Where a place of a function that can fail is counted; made by STANDIN_CALL. */
+/* Where a call of a function that can fail is counted; made by STANDIN_CALL. */
 struct standin_site {
     const char *name;
     uint64_t calls;

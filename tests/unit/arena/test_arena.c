@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The arena: blocks are apart and aligned, another mapping of the file sees them at their offset,
- * what is given back costs no memory, the file's size is fixed, and a forked child has none. */
+ * The arena: blocks are apart and aligned, another mapping of the file has them at their offset, a
+ * freed block costs no memory, the file's size is fixed, and a forked child has none. */
 #include "worker/library/arena/arena.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define MEBIBYTE ((size_t)1 << 20)
 
-/* Memory that the file has at the moment. */
+/* Memory that the file has now. */
 static uint64_t resident(void)
 {
     struct stat status;
@@ -44,7 +44,7 @@ static void test_before_it_is_open(void **state)
     assert_false(arena_locate(&local, sizeof local, &offset));
 }
 
-static void test_nobody_can_resize_it(void **state)
+static void test_no_process_can_resize_it(void **state)
 {
     (void)state;
     assert_int_equal(ftruncate(arena_fd(), 4096), -1);
@@ -262,7 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_before_it_is_open),
-        cmocka_unit_test(test_nobody_can_resize_it),
+        cmocka_unit_test(test_no_process_can_resize_it),
         cmocka_unit_test(test_every_size_is_whole_and_aligned),
         cmocka_unit_test(test_another_mapping_sees_it),
         cmocka_unit_test(test_what_is_given_back_costs_nothing),

@@ -36,7 +36,7 @@ static void in_child(int (*body)(void))
 
 static const char *failing;
 
-/* Refused once is refused for good, and says why each time. */
+/* Refused once is refused for good, with the reason each time. */
 static int refused(void)
 {
     struct cadre_error error = {0};

@@ -25,7 +25,7 @@ static void begin(struct model *model)
     memset(model->is_free, true, sizeof model->is_free);
 }
 
-/* Where the first `count` free units lie; UNITS: nowhere. */
+/* The offset of the first `count` free units; UNITS: none. */
 static uint64_t first_fit(const struct model *model, uint64_t count)
 {
     uint64_t run = 0;

@@ -20,7 +20,7 @@ static struct {
     cadre_status code[STAGE_IDS];
 } board;
 
-/* What the chief's crew counts. */
+/* Numbers of the chief's ps job. */
 static struct ps_job_state *chief;
 
 uint64_t stage_done_count(void)
@@ -72,7 +72,7 @@ static cadre_status hold(cadre_closure *closure, cadre_tensor *outputs[], void *
     }
     cadre_status code = board.code[id];
     pthread_mutex_unlock(&lock);
-    return cadre_fail(code, "closure %lld was told to fail", (long long)id);
+    return cadre_fail(code, "closure %lld was made to fail", (long long)id);
 }
 
 static cadre_status tally(cadre_closure *closure, cadre_tensor *outputs[], void *user)
@@ -181,7 +181,7 @@ static struct link_terms terms_of(const struct stage *stage, uint32_t slot)
     return terms;
 }
 
-static void make_crew(struct stage *stage, uint32_t slot, struct ps_job_state *ps_job)
+static void make_ps_job(struct stage *stage, uint32_t slot, struct ps_job_state *ps_job)
 {
     struct cadre_error error = {0};
     const struct directory_self self = self_of(stage, slot);
@@ -219,7 +219,7 @@ void stage_open(struct stage *stage, uint32_t workers)
     pthread_mutex_unlock(&lock);
     struct link_listener *listener = NULL;
     assert_ok(link_listener_open("127.0.0.1", &listener, stage->address, &error), &error);
-    make_crew(stage, 0, &stage->chief);
+    make_ps_job(stage, 0, &stage->chief);
     stage->chief.listener = listener;
     chief = &stage->chief;
     ps_job_set_current(chief);
@@ -237,7 +237,7 @@ static void *work(void *user)
 void stage_start(struct stage *stage, uint32_t index)
 {
     struct stage_worker *worker = &stage->worker[index];
-    make_crew(stage, index + 1, &worker->ps_job);
+    make_ps_job(stage, index + 1, &worker->ps_job);
     worker->started = true;
     assert_int_equal(pthread_create(&worker->thread, NULL, work, worker), 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A chief and its workers in this process, over real connections; and functions for closures that
- * the test lets go on when it wants. */
+ * the test continues at chosen points. */
 #ifndef CADRE_TESTS_CLOSURES_STAGE_H
 #define CADRE_TESTS_CLOSURES_STAGE_H
 
@@ -41,7 +41,7 @@ void stage_close(struct stage *stage);
 /* The first half of it. */
 void stage_end_scheduler(struct stage *stage);
 
-/* What crew.h's functions were called with. */
+/* The arguments of ps_job.h's functions. */
 uint64_t stage_done_count(void);   /* ps_job_push_done, of this stage */
 uint64_t stage_noted_step(void);   /* ps_job_publish_step */
 uint64_t stage_number_count(void); /* ps_job_next_closure */

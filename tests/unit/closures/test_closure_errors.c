@@ -67,8 +67,10 @@ static void the_first_error_ends_the_batch(void **state)
     stage_let(0, CADRE_OK);
     assert_public_error(cadre_join(stage.strategy), CADRE_NOT_FOUND, "`hold` on worker");
     assert_public_ok(cadre_fetch(values[0], NULL, 0, NULL));
-    assert_public_error(cadre_fetch(values[1], NULL, 0, NULL), CADRE_NOT_FOUND, "1 was told");
-    assert_public_error(cadre_fetch(values[2], NULL, 0, NULL), CADRE_DATA_LOSS, "2 was told");
+    assert_public_error(
+        cadre_fetch(values[1], NULL, 0, NULL), CADRE_NOT_FOUND, "1 was made to fail");
+    assert_public_error(
+        cadre_fetch(values[2], NULL, 0, NULL), CADRE_DATA_LOSS, "2 was made to fail");
     for (int64_t i = 0; i < 5; i++) {
         cadre_remote_value_release(values[i]);
     }
@@ -118,14 +120,14 @@ static cadre_status until_cancelled(cadre_closure *closure, cadre_tensor *output
     atomic_store(&begun, true);
     while (!cadre_closure_cancelled(closure)) {
         if (clock_monotonic_us() > until) {
-            return cadre_fail(CADRE_DEADLINE_EXCEEDED, "nobody cancelled it");
+            return cadre_fail(CADRE_DEADLINE_EXCEEDED, "it was not cancelled");
         }
     }
     return cadre_fail(CADRE_CANCELLED, "it was not wanted any more");
 }
 
-/* Closures that run hear that they are not wanted; those of the next batch are. */
-static void running_closures_hear_of_it(void **state)
+/* Running closures are cancelled; those of the next batch are not. */
+static void running_closures_are_cancelled(void **state)
 {
     (void)state;
     struct stage stage;
@@ -187,9 +189,9 @@ static void a_lost_closure_is_cancelled_with_the_rest(void **state)
     assert_true(scheduler_drop(&stage.chief, lost));
     stage_await_connected(&stage, 1);
     stage_let(1, CADRE_OUT_OF_RANGE);
-    assert_public_error(cadre_join(stage.strategy), CADRE_OUT_OF_RANGE, "1 was told to fail");
+    assert_public_error(cadre_join(stage.strategy), CADRE_OUT_OF_RANGE, "1 was made to fail");
     assert_public_error(cadre_fetch(a, NULL, 0, NULL), CADRE_CANCELLED, "another one");
-    assert_public_error(cadre_fetch(b, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "1 was told");
+    assert_public_error(cadre_fetch(b, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "1 was made to fail");
     assert_public_error(cadre_fetch(c, NULL, 0, NULL), CADRE_CANCELLED, "another one");
     stage_let(0, CADRE_OK);
     cadre_remote_value_release(a);
@@ -237,7 +239,8 @@ static void the_coordinator_gives_a_worker_up(void **state)
     assert_int_equal(stage_await_run(0, 2), 1 - lost);
     stage_let(0, CADRE_OK);
     assert_public_ok(cadre_join(stage.strategy));
-    assert_int_equal(cadre_workers_connected(stage.strategy), 1); /* its old life is refused */
+    assert_int_equal(
+        cadre_workers_connected(stage.strategy), 1); /* its old incarnation is refused */
     stage_close(&stage);
 }
 
@@ -309,7 +312,7 @@ int main(void)
         cmocka_unit_test(an_error_is_raised_once),
         cmocka_unit_test(the_first_error_ends_the_batch),
         cmocka_unit_test(schedule_and_done_raise_it),
-        cmocka_unit_test(running_closures_hear_of_it),
+        cmocka_unit_test(running_closures_are_cancelled),
         cmocka_unit_test(a_lost_closure_goes_to_the_end),
         cmocka_unit_test(a_lost_closure_is_cancelled_with_the_rest),
         cmocka_unit_test(a_lost_closure_is_cancelled_while_an_error_is_pending),

@@ -138,7 +138,7 @@ static void a_worker_may_send_anything(void **state)
     cadre_remote_value *value = stage_schedule(&stage, "tally", 1);
     const struct frame bad[] = {
         {.kind = CLOSURE_START},               /* the chief's own */
-        {.kind = 99},                          /* nobody's */
+        {.kind = 99},                          /* of no kind */
         {.kind = CLOSURE_RESULT, .id = 12345}, /* of no closure */
         {.kind = CLOSURE_RESULT, .id = 12345, .args = {1 << 20}},
         {.kind = CLOSURE_RESULT, .id = 12345, .code = 3},
@@ -189,7 +189,7 @@ static void outputs_may_be_damaged(void **state)
     stage_close(&stage);
 }
 
-/* A task that is no worker, and one whose later life is here already. */
+/* A task that is no worker, and one whose later incarnation is here already. */
 static void who_is_no_worker_is_sent_away(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void who_is_no_worker_is_sent_away(void **state)
     await_end(link);
     cadre_remote_value_release(stage_schedule(&stage, "tally", 1));
     assert_int_equal(receive(newest).kind, CLOSURE_START);
-    /* The same life, anew: it replaces the older connection. */
+    /* The same incarnation again: it replaces the older connection. */
     link = come(&stage);
     assert_int_equal(receive(link).kind, CLOSURE_START);
     await_end(newest);

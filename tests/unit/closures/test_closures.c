@@ -171,8 +171,8 @@ static void an_end_cancels_what_is_left(void **state)
     assert_int_equal(stage_runs(2), 0);
 }
 
-/* Nobody comes, and the coordinator ends the job: who waits hears it. */
-static void a_job_that_ends_lets_nobody_wait(void **state)
+/* No worker connects, and the coordinator ends the job: a waiting call returns. */
+static void waits_return_when_the_job_ends(void **state)
 {
     (void)state;
     struct stage stage;
@@ -230,7 +230,7 @@ int main(void)
         cmocka_unit_test(joins_are_steps),
         cmocka_unit_test(the_queue_is_bounded),
         cmocka_unit_test(an_end_cancels_what_is_left),
-        cmocka_unit_test(a_job_that_ends_lets_nobody_wait),
+        cmocka_unit_test(waits_return_when_the_job_ends),
         cmocka_unit_test(how_fast_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

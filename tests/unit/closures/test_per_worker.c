@@ -158,7 +158,7 @@ static void datasets_are_each_workers_own(void **state)
     stage_close(&stage);
 }
 
-/* A worker that comes back has it anew, from its beginning. */
+/* A worker that comes back has it again, from its beginning. */
 static void what_is_lost_is_made_again(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void what_is_lost_is_made_again(void **state)
     assert_true(atomic_load(&released) >= 3);
 }
 
-/* What could not be made fails those that use it, and nobody else. */
+/* What could not be made fails the closures that use it, and no others. */
 static void what_fails_harms_only_its_closures(void **state)
 {
     (void)state;
@@ -286,7 +286,7 @@ static void scheduling_is_checked(void **state)
     static cadre_closure_argument many[CADRE_CLOSURE_ARGUMENTS_MAX + 1];
     cadre_closure_argument both = {.tensor = tensor, .per_worker = twos};
     assert_public_error(
-        cadre_schedule(s, "nobody", NULL, 0, NULL), CADRE_NOT_FOUND, "registered here: `");
+        cadre_schedule(s, "absent", NULL, 0, NULL), CADRE_NOT_FOUND, "registered here: `");
     assert_public_error(cadre_schedule(s, NULL, NULL, 0, NULL), bad, "'function'");
     assert_public_error(cadre_schedule(s, "next", NULL, 1, NULL), bad, "'arguments'");
     assert_public_error(cadre_schedule(s, "next", many, 1, NULL), bad, "neither");

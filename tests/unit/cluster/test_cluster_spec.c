@@ -39,7 +39,7 @@ static void a_spec_is_built_task_by_task(void **state)
     assert_string_equal(cadre_cluster_spec_job(spec, 1), "ps");
     assert_null(cadre_cluster_spec_job(spec, 2));
     assert_int_equal(cadre_cluster_spec_num_tasks(spec, "worker"), 2);
-    assert_int_equal(cadre_cluster_spec_num_tasks(spec, "nobody"), 0);
+    assert_int_equal(cadre_cluster_spec_num_tasks(spec, "absent"), 0);
     assert_int_equal(cadre_cluster_spec_task_index(spec, "ps", 0), 3);
     assert_int_equal(cadre_cluster_spec_task_index(spec, "ps", 1), 7);
     assert_int_equal(cadre_cluster_spec_task_index(spec, "ps", 2), CADRE_TASK_NONE);

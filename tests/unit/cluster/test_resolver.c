@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resolvers: who this process is, unions. */
+ * Resolvers: which task this process is, unions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static cadre_cluster_resolver *simple(const char *cluster, const char *type, uin
     cadre_cluster_resolver *resolver = NULL;
     assert_int_equal(cadre_cluster_spec_from_json(cluster, &spec), CADRE_OK);
     assert_int_equal(cadre_cluster_resolver_simple(spec, type, id, &resolver), CADRE_OK);
-    cadre_cluster_spec_release(spec); /* what is given was copied */
+    cadre_cluster_spec_release(spec); /* the argument was copied */
     return resolver;
 }
 
@@ -121,7 +121,7 @@ static void a_given_one_says_what_it_was_given(void **state)
 
 struct merging {
     const char *parts[3];
-    const char *wanted; /* NULL: an index stands twice */
+    const char *wanted; /* NULL: an index occurs twice */
 };
 
 static void check_union(const struct merging *merging)
@@ -183,7 +183,7 @@ static void unions_take_the_first_that_knows(void **state)
     cadre_cluster_resolver *all;
     assert_int_equal(cadre_cluster_resolver_union(resolvers, 3, &all), CADRE_OK);
     for (size_t i = 0; i < 3; i++) {
-        cadre_cluster_resolver_release(made[i]); /* what is given was copied */
+        cadre_cluster_resolver_release(made[i]); /* the arguments were copied */
     }
     assert_string_equal(cadre_cluster_resolver_task_type(all), "worker");
     assert_int_equal(cadre_cluster_resolver_task_id(all), 1);

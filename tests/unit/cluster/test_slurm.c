@@ -44,12 +44,12 @@ static void bad_lists_of_hosts_are_refused(void **state)
         cadre_status code;
         const char *part;
     } cases[] = {
-        {"", CADRE_INVALID_ARGUMENT, "a name should stand there"},
+        {"", CADRE_INVALID_ARGUMENT, "a name is expected here"},
         {",", CADRE_INVALID_ARGUMENT, "byte 0"},
         {"a,", CADRE_INVALID_ARGUMENT, "byte 2"},
         {"a,,b", CADRE_INVALID_ARGUMENT, "byte 2"},
-        {"a b", CADRE_INVALID_ARGUMENT, "no such byte"},
-        {"a]", CADRE_INVALID_ARGUMENT, "no such byte"},
+        {"a b", CADRE_INVALID_ARGUMENT, "this byte is not"},
+        {"a]", CADRE_INVALID_ARGUMENT, "this byte is not"},
         {"n[1-2", CADRE_INVALID_ARGUMENT, "not closed"},
         {"n[", CADRE_INVALID_ARGUMENT, "not closed"},
         {"n[]", CADRE_INVALID_ARGUMENT, "a number"},
@@ -63,7 +63,7 @@ static void bad_lists_of_hosts_are_refused(void **state)
         {"n[1234567890]", CADRE_INVALID_ARGUMENT, "too long"},
         {"n[0-999999999]", CADRE_RESOURCE_EXHAUSTED, "16384"},
         {"n[0-99][0-99][0-99]", CADRE_RESOURCE_EXHAUSTED, "16384"},
-        {"n[1-2]\xff", CADRE_INVALID_ARGUMENT, "no such byte"},
+        {"n[1-2]\xff", CADRE_INVALID_ARGUMENT, "this byte is not"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct slurm_hosts hosts;
@@ -200,14 +200,14 @@ static void what_does_not_fit_is_named(void **state)
         {{.rank = "0", .tasks = "4", .hosts = "n[", .per_host = "4"}, {0}, CADRE_INVALID_ARGUMENT,
             "not closed"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5"}, {.jobs = four, .job_count = 1},
-            CADRE_INVALID_ARGUMENT, "the jobs ask for 4"},
+            CADRE_INVALID_ARGUMENT, "the jobs have 4"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5"},
             {.jobs = nameless, .job_count = 1}, CADRE_INVALID_ARGUMENT, "a job's name"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5"}, {.port_base = 65532},
             CADRE_INVALID_ARGUMENT, "no ports"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5"},
             {.gpus_per_node = 8, .gpus_per_task = 2}, CADRE_INVALID_ARGUMENT,
-            "want 2 GPUs each, and a host has 8"},
+            "need 2 GPUs each, and a host has 8"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5", .gpus = "x"}, {0},
             CADRE_INVALID_ARGUMENT, "SLURM_GPUS_ON_NODE"},
     };
@@ -234,7 +234,7 @@ static void the_step_comes_before_the_job(void **state)
     setenv("SLURM_PROCID", "1", 1);
     setenv("SLURM_NTASKS", "4", 1);
     variables = slurm_variables_read();
-    assert_true(slurm_variables_several(&variables)); /* though it is not said where they are */
+    assert_true(slurm_variables_several(&variables)); /* though their hosts are not given */
     setenv("SLURM_NODELIST", "old", 1);
     setenv("SLURM_TASKS_PER_NODE", "4", 1);
     variables = slurm_variables_read();

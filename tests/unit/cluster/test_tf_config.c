@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TF_CONFIG documents: whole ones, and whatever else may stand in the variable. */
+ * TF_CONFIG documents: valid ones, and other contents of the variable. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/library/cluster/tf_config.h"
+#include "worker/library/cluster/resolver.h"
 
 static void a_whole_document(void **state)
 {

@@ -262,7 +262,7 @@ static void wrong_sparse_parts(void **state)
         CADRE_INVALID_ARGUMENT, "more bytes than can be addressed");
     assert_refused(cadre_sparse_to_dense(NULL, values, huge, NULL, &made), CADRE_INVALID_ARGUMENT,
         "'indices'");
-    /* It may be that large where nobody makes it dense. */
+    /* It may be that large as long as it is not made dense. */
     assert_public_ok(cadre_sparse_from_indices(indices, values, huge, &made));
     cadre_tensor *const parts[] = {indices, values, made};
     const cadre_element elements[] = {{.count = 3, .tensors = {indices, values, made}},

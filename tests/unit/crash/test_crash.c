@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program that crashes says, and that it dies as it would have without. Each case is a child
- * whose standard error is a file. */
+ * The last message of a program that crashes, and that it dies as it would have without. Each case
+ * is a child whose standard error is a file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +32,7 @@
 
 #define PRINTED_BYTES 16384
 
-#ifdef __clang__ /* which makes no clones, and knows no word for that */
+#ifdef __clang__ /* which makes no clones, and does not know that attribute */
 #define APART __attribute__((noinline))
 #else
 #define APART __attribute__((noinline, noclone))
@@ -202,7 +202,7 @@ static void skip_if_sanitized(void)
 
 /* --- tests --- */
 
-static void a_null_pointer_is_told(void **state)
+static void a_null_pointer_is_reported(void **state)
 {
     (void)state;
     struct end end;
@@ -217,7 +217,7 @@ static void a_null_pointer_is_told(void **state)
     assert_says(end.last, "cadre: SIGSEGV at address 0x0 in touch_null (test_crash+0x");
 }
 
-static void an_abort_is_told_with_who_called_it(void **state)
+static void an_abort_is_reported_with_its_caller(void **state)
 {
     (void)state;
     struct end end;
@@ -227,7 +227,7 @@ static void an_abort_is_told_with_who_called_it(void **state)
     assert_says(end.last, "cadre: SIGABRT in give_up (test_crash+0x");
 }
 
-static void a_stack_overflow_is_told(void **state)
+static void a_stack_overflow_is_reported(void **state)
 {
     (void)state;
     struct end end;
@@ -268,7 +268,7 @@ static void a_call_of_nothing_names_the_caller(void **state)
     assert_says(end.last, "cadre: SIGSEGV at address 0x0 in call_nothing (test_crash+0x");
 }
 
-static void a_signal_that_was_sent_is_told_as_sent(void **state)
+static void a_signal_that_was_sent_is_reported_as_sent(void **state)
 {
     (void)state;
     struct end end;
@@ -314,12 +314,12 @@ static void a_sanitizer_is_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_null_pointer_is_told),
-        cmocka_unit_test(an_abort_is_told_with_who_called_it),
-        cmocka_unit_test(a_stack_overflow_is_told),
+        cmocka_unit_test(a_null_pointer_is_reported),
+        cmocka_unit_test(an_abort_is_reported_with_its_caller),
+        cmocka_unit_test(a_stack_overflow_is_reported),
         cmocka_unit_test(a_replicas_thread_is_named),
         cmocka_unit_test(a_call_of_nothing_names_the_caller),
-        cmocka_unit_test(a_signal_that_was_sent_is_told_as_sent),
+        cmocka_unit_test(a_signal_that_was_sent_is_reported_as_sent),
         cmocka_unit_test(who_wants_none_gets_none),
         cmocka_unit_test(a_sanitizer_is_left_alone),
     };

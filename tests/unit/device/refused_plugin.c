@@ -4,8 +4,8 @@
 
 #include "worker/library/device/device_ops.h"
 
-#define KIND_OLDER   1 /* knows another ABI */
-#define KIND_NONE    2 /* sees no device */
+#define KIND_OLDER   1 /* has another ABI */
+#define KIND_NONE    2 /* finds no device */
 #define KIND_UNNAMED 3 /* has no entry */
 
 CADRE_API const struct device_ops *cadre_device_plugin(uint32_t abi);

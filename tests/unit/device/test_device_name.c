@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/library/device/device_name.h"
+#include "worker/library/device/local_device.h"
 
 static void assert_canonical(const char *name, const char *fallback, const char *expected)
 {

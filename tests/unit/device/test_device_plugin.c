@@ -12,7 +12,7 @@
 #include "common/gpus/pci_gpus.h"
 #include "worker/library/device/device_plugin.h"
 
-#define PRESENT "libc.so.6" /* a library that is there, in place of the driver's */
+#define PRESENT "libc.so.6" /* a library that exists, in place of the driver's */
 
 static const char *nowhere[] = {NULL};
 
@@ -47,7 +47,7 @@ static void plugins_that_cannot_be_used_say_why(void **state)
     assert_reason(&search, "the plugin cannot be opened: /no/such/plugin.so");
     search.plugin = PLUGIN_OLDER;
     char wanted[96];
-    snprintf(wanted, sizeof wanted, "is of another version than this library, which wants ABI %d",
+    snprintf(wanted, sizeof wanted, "is of another version than this library, which needs ABI %d",
         DEVICE_ABI);
     assert_reason(&search, wanted);
     search.plugin = PLUGIN_UNNAMED;
@@ -113,7 +113,7 @@ static void *ask(void *user)
     return NULL;
 }
 
-/* The look is made once, whatever the environment becomes. */
+/* The search is made once, also when the environment changes. */
 static void a_process_looks_once(void **state)
 {
     (void)state;

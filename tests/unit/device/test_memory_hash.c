@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The hash of memory is what its definition says, whatever is hashed when. */
+ * The hash of memory equals its definition, in any order of hashing. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

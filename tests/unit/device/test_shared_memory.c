@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors that other tasks of the host can map: where they lie, what stays private, and processes
+ * Tensors that other tasks of the host can map: their memory, what stays private, and processes
  * that have no arena. */
 #include <pthread.h>
 #include <string.h>
@@ -125,7 +125,7 @@ static void strings_stay_private(void **state)
     cadre_tensor_release(strings);
 }
 
-/* A process whose files may not be large has a small arena. */
+/* A process with a limit on its files has a small arena. */
 static int fill_an_arena(void)
 {
     struct cadre_error error;
@@ -157,7 +157,7 @@ static void a_full_arena_is_the_hosts_memory(void **state)
     in_child(fill_an_arena);
 }
 
-/* When the arena has no room, what is kept of it goes back before the second try. */
+/* When the arena has no room, kept blocks of it are freed before the second try. */
 static void kept_memory_makes_room(void **state)
 {
     (void)state;
@@ -209,7 +209,7 @@ static int after_a_fork(void)
     return 0;
 }
 
-/* Also what this thread and the depot kept is gone there. */
+/* Also the blocks that this thread and the depot kept are not there. */
 static void a_forked_child_makes_private_tensors(void **state)
 {
     (void)state;

@@ -107,7 +107,7 @@ static void the_depot_keeps_no_more_than_its_limit(void **state)
     }
     assert_true(tensor_memory_counts(TENSOR_MEMORY_HOST).kept > 6 * MEBIBYTE);
 
-    /* A block beyond the limit is not kept, and does not push out what is. */
+    /* A block beyond the limit is not kept, and does not push out kept ones. */
     uint64_t kept = tensor_memory_counts(TENSOR_MEMORY_HOST).kept;
     cadre_tensor_release(bytes_tensor(20000000));
     assert_int_equal(tensor_memory_counts(TENSOR_MEMORY_HOST).kept, kept);
@@ -121,7 +121,7 @@ static void the_depot_keeps_no_more_than_its_limit(void **state)
     assert_int_equal(tensor_memory_counts(TENSOR_MEMORY_HOST).gives, gives + 1);
 }
 
-/* Sizes that nobody asks for any more make room for those that are asked for. */
+/* Sizes that are not allocated any more make room for those that are. */
 static void what_is_stale_goes_first(void **state)
 {
     (void)state;
@@ -317,7 +317,7 @@ static void tensors_remember_their_kind(void **state)
     assert_int_equal(tensor_memory_counts(TENSOR_MEMORY_PINNED).gets, 1);
     cadre_tensor_release(tensor);
 
-    /* Full: what is kept goes back before the second try; then there is an error. */
+    /* Full: kept blocks are freed before the second try; then there is an error. */
     const int64_t larger[] = {5000};
     stand_in_empty = true;
     assert_int_equal(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory of tensors: what sizes are rounded up to, what is kept, and that what was given back
- * serves again. */
+ * The memory of tensors: how sizes are rounded up, what is kept, and that freed blocks are used
+ * again. */
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <malloc.h>
@@ -135,7 +135,7 @@ static void what_is_kept_follows_the_limits_of_the_process(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* First, while nothing has asked how much there is. */
+        /* First, before the memory was measured. */
         cmocka_unit_test(what_is_kept_follows_the_limits_of_the_process),
         cmocka_unit_test(sizes_are_rounded_up_by_little),
         cmocka_unit_test(holes_are_filled_again),

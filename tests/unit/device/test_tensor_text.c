@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors as text. What is wanted here was printed by numpy and TensorFlow: in their documents, and
+ * Tensors as text. The expected texts were printed by numpy and TensorFlow: in their documents, and
  * in those of tf.distribute. */
 #include "tests/unit/input/cmocka_unit.h"
 

@@ -221,7 +221,7 @@ static const char *halt_text(
 static void show_plan(
     struct stage *stage, struct link_id link, const char *to, const struct task_plan *plan)
 {
-    char source[32] = "nobody";
+    char source[32] = "no task";
     char halt[64];
     memcpy(stage->key, plan->key, sizeof stage->key);
     stage->generation = plan->generation;

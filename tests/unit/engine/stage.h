@@ -75,7 +75,7 @@ void distributed(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot
 void part(struct stage *stage, uint64_t link, uint64_t job, uint64_t position);
 void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     enum report_reason reason);
-/* As arrived(), with what was fed. */
+/* As arrived(), with the consumption. */
 void consumed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
     uint64_t applied, const struct cursor *cursor, const struct consumption *consumption);
 void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,

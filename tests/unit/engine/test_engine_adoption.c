@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A coordinator is restarted in the middle of a job: its tasks are adopted where they stand, and
- * nothing is started, planned or told again that need not be. */
+ * nothing is started, planned or sent again without need. */
 #include <string.h>
 
 #include "tests/unit/engine/stage.h"
@@ -76,7 +76,7 @@ static void a_lost_tail_is_made_up_for_by_the_tasks(void **state)
         "commit: watermark 1\n"
         "link 1: welcome worker 1\n"
         "link 2: welcome worker 2\n"
-        "link 1 job 1: release g1 to 4\n" /* to all: some may never have heard of it */
+        "link 1 job 1: release g1 to 4\n" /* to all: some may not have received it */
         "link 2 job 1: release g1 to 4\n"
         "link 1 task 1/1: release g1 to 4\n"
         "link 2 task 1/2: release g1 to 4\n"

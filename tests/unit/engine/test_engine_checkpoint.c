@@ -150,7 +150,7 @@ static void another_job_goes_on_from_it(void **state)
     task_hello(stage, 2, 2, 1);
     flush(stage);
     expect_output(stage, "commit!: plan 2\n"
-                         "link 2 job 2: plan g1 of 2 from 1, state of nobody\n"
+                         "link 2 job 2: plan g1 of 2 from 1, state of no task\n"
                          "link 2 job 2: release g1 to 1, published 1\n"
                          "changed 2: running\n");
     stage_reopen(stage);

@@ -154,8 +154,8 @@ static void one_whose_name_is_lost_is_listed(void **state)
     engine_close(engine);
 }
 
-/* Who attends to a crew is in no roster: a ledger that says so was written by a fault, and its rows
- * are whole. The coordinator does not start on it. */
+/* The tasks of a ps job are in no roster: a ledger with such a row was written by a fault, and its
+ * rows are whole. The coordinator does not start on it. */
 static void only_the_chief_of_a_ps_job_is_a_member(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void only_the_chief_of_a_ps_job_is_a_member(void **state)
         const struct engine_sink sink = {.job_changed = send_nothing};
         test_path(path, test_temp_dir(), first == 0 ? "both.db" : "server.db");
         assert_ok(store_sqlite_open(path, &store, &error), &error);
-        assert_ok(wire_pack_job_spec(&(struct job_spec){.name = "crew",
+        assert_ok(wire_pack_job_spec(&(struct job_spec){.name = "ps job",
                                          .program = {.name = "program"},
                                          .workers = 3,
                                          .workers_min = 3,

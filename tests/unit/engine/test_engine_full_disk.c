@@ -96,7 +96,7 @@ static void what_cannot_be_stored_is_not_reported(void **state)
     assert_non_null(strstr(error.text, "free space on its disk"));
     assert_int_equal(relay_up, before);
     assert_true(answered > 3);
-    /* From here on it is silent, and says the same to whoever asks. */
+    /* From here on it is silent, and gives every reader the same. */
     submit();
     engine_tick(engine, 2);
     memset(&error, 0, sizeof error);

@@ -24,7 +24,7 @@ static void pass(struct stage *stage, uint64_t us)
     flush(stage);
 }
 
-/* The disk is full for a minute, while somebody submits, and nobody is heard. */
+/* The disk is full for a minute, while a client submits, and no worker is received. */
 static void hold_for_a_minute(struct stage *stage, uint64_t call)
 {
     struct cadre_error why;
@@ -78,7 +78,7 @@ static void no_lease_ends_while_a_turn_is_held(void **state)
     stage_close(stage);
 }
 
-/* Who is heard during a hold has the whole lease from its end on. */
+/* A worker that sends during a hold has the whole lease from its end on. */
 static void who_reports_meanwhile_counts_from_the_end(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ static void who_reports_meanwhile_counts_from_the_end(void **state)
     stage_close(stage);
 }
 
-/* Which start this is may be stored late, and once: no worker hears of it before that. */
+/* Which start this is may be stored late, and once: no worker gets it before that. */
 static void a_start_without_room_is_stored_when_there_is_some(void **state)
 {
     (void)state;

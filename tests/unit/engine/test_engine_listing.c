@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What people are told of jobs, tasks and workers. */
+ * What clients read of jobs, tasks and workers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +185,7 @@ static void workers_are_reported_with_their_details(void **state)
     assert_int_equal(workers[1].gpus.usable, 1);
     assert_string_equal(workers[1].gpus.devices[0].name, "two");
     assert_string_equal(workers[1].gpus.devices[0].uuid, "GPU-1");
-    assert_string_equal(workers[1].gpus.devices[0].bus, ""); /* it was not told */
+    assert_string_equal(workers[1].gpus.devices[0].bus, ""); /* it was not reported */
     assert_string_equal(workers[1].gpus.driver, "580.1");
     assert_string_equal(workers[1].gpus.reason, "");
     assert_int_equal(workers[1].gpus.nccl, 22809);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ledger that a cluster of version 1 left: its jobs are listed as they were, what was queued
- * waits again with all that was asked for, and what ran is told to be over. */
+ * waits again with its whole spec, and what ran is reported as ended. */
 #include <string.h>
 
 #include "coordinator/engine/engine.h"

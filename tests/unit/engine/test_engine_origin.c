@@ -169,7 +169,7 @@ static void its_tasks_are_started_again_from_an_older_one(void **state)
     task_hello(stage, 2, 2, 0);
     flush(stage);
     expect_output(stage, "commit!: plan 2\n"
-                         "link 2 job 2: plan g1 of 1 from 2, state of nobody\n"
+                         "link 2 job 2: plan g1 of 1 from 2, state of no task\n"
                          "link 2 job 2: release g1 to 2, published 2\n"
                          "changed 2: running\n");
     assert_message(stage, 2,

@@ -43,7 +43,7 @@ static void members_are_named_with_the_key_of_the_plan(void **state)
     struct stage *stage = stage_ps_job();
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     expect_output(stage, "commit!: plan 1\n"
-                         "link 1 job 1: plan g1 of 1 from 0, state of nobody\n"
+                         "link 1 job 1: plan g1 of 1 from 0, state of no task\n"
                          "link 1 task 1/0: members g1: 0#1* 1#2 2#3* 3#4* 4#5\n"
                          "link 1 task 1/2: members g1: 0#1* 2#3* 3#4*\n"
                          "link 2 task 1/3: members g1: 0#1* 2#3* 3#4*\n"

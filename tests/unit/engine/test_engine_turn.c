@@ -61,8 +61,8 @@ static void a_plan_is_one_message_for_each_worker(void **state)
     stage_skip(stage);
     flush(stage);
     expect_output(stage, "commit!: plan 1\n"
-                         "link 1 job 1: plan g1 of 3 from 0, state of nobody\n"
-                         "link 2 job 1: plan g1 of 3 from 0, state of nobody\n"
+                         "link 1 job 1: plan g1 of 3 from 0, state of no task\n"
+                         "link 2 job 1: plan g1 of 3 from 0, state of no task\n"
                          "changed 1: running\n");
     stage_close(stage);
 }
@@ -114,7 +114,7 @@ static void a_link_that_broke_receives_nothing(void **state)
     stage_close(stage);
 }
 
-/* Every commit of a job's life fails once: nothing of that turn is spoken, and a new coordinator
+/* Every commit of a job fails once: nothing of that turn is sent, and a new coordinator
  * finds the store as it was acknowledged. */
 static bool live_with_failing_commit(unsigned nth)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The newest position whose states were found equal, as clients are told of it: of a job that
+ * The newest position whose states were found equal, as clients read it: of a job that
  * trains, after a start of the coordinator, and of one that ended. */
 #include "tests/unit/engine/stage.h"
 

@@ -142,9 +142,9 @@ static void a_drain_is_answered(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
-    drain(stage, 7, "nobody", false);
+    drain(stage, 7, "w99", false);
     expect_output(
-        stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n");
+        stage, "answer 7: NOT_FOUND: no worker is named w99: `cadre workers` lists them\n");
     drain(stage, 8, "two", false);
     expect_output(stage,
         "commit!: drained 0, control 1\n" /* the job cannot do without it, and is saved */

@@ -65,8 +65,8 @@ static void assert_epoch(const struct verify_epoch *epoch, uint32_t stream, uint
     assert_int_equal(epoch->consumption.steps, 2);
 }
 
-/* The first page also has the newest epochs, as they are now; what begins or is fed meanwhile is on
- * later pages only, and newer than those. */
+/* The first page also has the newest epochs, as they are now; what begins or is consumed meanwhile
+ * is on later pages only, and newer than those. */
 static void every_epoch_is_reported(void **state)
 {
     (void)state;

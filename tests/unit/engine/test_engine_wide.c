@@ -7,7 +7,7 @@
 
 #define BEFORE (UINT64_C(1) << 32)
 
-/* A job that was started, and of whose tasks nobody knows any more. */
+/* A job that was started, and whose tasks are all lost. */
 static struct stage *stage_wide(void)
 {
     struct stage *stage = stage_open();

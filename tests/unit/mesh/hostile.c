@@ -113,7 +113,7 @@ void hostile_authenticate(struct hostile *hostile)
     hostile_send(hostile->fd, mac, sizeof mac);
     struct pollfd ready = {.fd = hostile->fd, .events = POLLIN};
     while (poll(&ready, 1, 0) == 0) {
-        (void)hostile_step(hostile, &error); /* PENDING, or OK where nothing more is due */
+        (void)hostile_step(hostile, &error); /* PENDING, or OK where no more steps are due */
     }
     hostile_receive(hostile->fd, mac, sizeof mac);
     assert_true(mesh_handshake_mac_valid(hostile->key, HANDSHAKE_WELCOME, hello, reply, mac));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A real mesh of rank 0, and a peer that the test plays by hand: it holds the key, and then says
- * what no task says. It is the lead task of another host (TCP), or a second task of the own one
- * (a Unix socket). */
+ * A real mesh of rank 0, and a peer that the test runs by hand: it holds the key, and then sends
+ * what no task sends. It is the lead task of another host (TCP), or a second task of the own one (a
+ * Unix socket). */
 #ifndef CADRE_TESTS_UNIT_MESH_HOSTILE_H
 #define CADRE_TESTS_UNIT_MESH_HOSTILE_H
 

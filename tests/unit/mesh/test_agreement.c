@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Folding calls: the same answer whatever the grouping. */
+ * Joining call records: the same result in any grouping. */
 #include <stdio.h>
 #include <string.h>
 

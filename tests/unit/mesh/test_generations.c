@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One generation after the other on the same listeners: while meshes of older ones still stand,
- * with tasks that died, and with some that come back from the past. */
+ * One generation after the other on the same listeners: while meshes of older ones are still open,
+ * with tasks that died, and with some that come back from an older generation. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,7 +55,7 @@ static struct mesh *post(uint64_t generation, uint32_t rank, uint32_t count)
     return mesh;
 }
 
-/* All of them at once, as their descriptors say. */
+/* All of them at once, when their descriptors are readable. */
 static void form(struct mesh *meshes[], uint32_t count)
 {
     uint32_t formed = 0;
@@ -189,7 +189,7 @@ static void one_from_the_past_is_refused(void **state)
     close_all(new, 2);
 }
 
-/* A plan may name a task that is dead by then: an abort ends the forming at once, and the next one
+/* A plan may name a task that has died by then: an abort ends the forming at once, and the next one
  * does not wait for it. */
 static void a_dead_address_costs_nothing(void **state)
 {
@@ -228,7 +228,7 @@ static void a_dead_address_costs_nothing(void **state)
     close_all(without, 2);
 }
 
-/* What a task hears of who keeps it waiting. */
+/* What a task receives about the one that it waits for. */
 struct received {
     uint32_t rank;
     uint64_t waited_us;
@@ -245,7 +245,7 @@ static void receive(void *user, uint32_t rank, uint64_t waited_us)
 
 static struct received received[TASKS];
 
-static bool all_have_heard(void *data)
+static bool all_have_received(void *data)
 {
     (void)data;
     return atomic_load(&received[0].times) > 0 && atomic_load(&received[2].times) > 0;
@@ -253,7 +253,7 @@ static bool all_have_heard(void *data)
 
 static void *add_late(void *user)
 {
-    (void)test_wait(all_have_heard, NULL, WAIT_TIMEOUT_US); /* it is the late one */
+    (void)test_wait(all_have_received, NULL, WAIT_TIMEOUT_US); /* it is the late one */
     return add_one(user);
 }
 
@@ -288,7 +288,7 @@ static void who_is_late_is_named(void **state)
     close_all(meshes, TASKS);
 }
 
-/* --- an abort at any moment --- */
+/* --- an abort at any step --- */
 
 #define NUMBERS 4096 /* just small enough for one thread to do it all; some tiles of work */
 #define ABORTS  3000
@@ -296,7 +296,7 @@ static void who_is_late_is_named(void **state)
 struct adder {
     struct mesh *mesh;
     uint32_t local;
-    bool wrong; /* a result was given that is none */
+    bool wrong; /* a result had a wrong value */
     pthread_t thread;
 };
 

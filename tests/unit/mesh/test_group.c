@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The control page by itself: words that are waited for, spinning and asleep, the ways in which a
- * wait ends without them, and pages that are not mapped. */
+ * The control page by itself: words that are waited for, spinning and asleep, the other ways in
+ * which a wait ends, and pages that are not mapped. */
 #include "worker/library/mesh/wire/group.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void start(struct waiter *waiter)
     assert_int_equal(pthread_create(&waiter->thread, NULL, wait_for, waiter), 0);
 }
 
-/* Until the waiter sleeps, so that somebody has to wake it. */
+/* Until the waiter sleeps, so that it has to be woken. */
 static void await_sleep(const struct group *group)
 {
     while (atomic_load(&group->slots[1].sleepers) == 0) {
@@ -82,7 +82,7 @@ static void test_places(void **state)
 struct racer {
     struct group *group;
     uint32_t slot;
-    uint32_t *counters; /* one a slot, by nobody else until all are there */
+    uint32_t *counters; /* one a slot, by no other until all are there */
     bool wrong;
 };
 
@@ -100,7 +100,7 @@ static void *race(void *argument)
                 group_wait(group, slot, word, round * 2 * GROUP_STEP, &wait_limits) != 0;
             racer->wrong |= racer->counters[slot] != round;
         }
-        /* Nobody writes before all have read. */
+        /* No thread writes before all have read. */
         group_raise(
             group, racer->slot, &group->slots[racer->slot].done, (round * 2 + 1) * GROUP_STEP);
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
@@ -175,7 +175,7 @@ static void test_break(void **state)
         assert_int_equal(code, CADRE_DEADLINE_EXCEEDED);
         assert_string_equal(text, "the first reason");
         assert_false(group_touch_begin(&group, 0));
-        /* Who has come has come. */
+        /* A replica that came counts as there. */
         atomic_store(&group.slots[0].done, GROUP_STEP);
         assert_int_equal(
             group_wait(&group, 0, &group.slots[0].done, GROUP_STEP, &waiter.wait_limits), CADRE_OK);
@@ -201,7 +201,7 @@ static void test_reason_is_missing(void **state)
     group_close(&group);
 }
 
-/* Slot 2 is left: whoever sleeps for slot 1 hears it, unless slot 2 had come that far. */
+/* Slot 2 is left: a sleeper on slot 1 is woken, unless slot 2 had come that far. */
 static void test_leave(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void test_stall(void **state)
     group_close(&group);
 }
 
-/* Somebody is in others' buffers for a while, or was killed there. */
+/* A replica is in others' buffers for a while, or was killed there. */
 static void test_settle(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Another task of the own host that holds the key and then hands over what is no gift, or says over
- * its link what no task says: an error that names it; and no descriptor stays behind. */
+ * Another task of the own host that holds the key and then sends what is no handover, or sends over
+ * its link what no task sends: an error that names it; and no descriptor stays open. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int memory(uint64_t bytes, int seals)
     return fd;
 }
 
-/* A gift of the given words and descriptors, as one message of `size` bytes. */
+/* A handover with the given header and descriptors, as one message of `size` bytes. */
 static void give(int to, uint32_t magic, uint32_t flags, uint64_t page, uint64_t arena, size_t size,
     const int *fds, size_t count)
 {
@@ -68,7 +68,7 @@ static void give(int to, uint32_t magic, uint32_t flags, uint64_t page, uint64_t
     assert_int_equal(sendmsg(to, &message, MSG_NOSIGNAL), (ssize_t)size);
 }
 
-/* Hands over one gift; the mesh must refuse it. */
+/* Sends one handover; the mesh must refuse it. */
 static void refused(uint32_t magic, uint32_t flags, uint64_t page, uint64_t arena, size_t size,
     const int *fds, size_t count)
 {
@@ -84,7 +84,7 @@ static void refused(uint32_t magic, uint32_t flags, uint64_t page, uint64_t aren
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_no_gifts(void **state)
+static void test_no_handovers(void **state)
 {
     (void)state;
     int good = memory(SIZE, F_SEAL_SHRINK | F_SEAL_GROW);
@@ -132,7 +132,7 @@ static void test_early_descriptors(void **state)
     close(good);
 }
 
-/* Who goes away before its gift may come again. */
+/* A task that closes the connection before its handover may come again. */
 static void test_second_try(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static bool has_ended(void *data)
     return mesh_host_ops.form_test(hostile->mesh, &error) != CADRE_OK;
 }
 
-/* Says something over a link that stands. */
+/* Sends a frame over an established link. */
 static void say(
     const struct wire_frame *frame, size_t size, size_t tail, cadre_status wanted, const char *part)
 {
@@ -213,7 +213,7 @@ static void test_messages(void **state)
     say(&frame, 0, 0, CADRE_ABORTED, "the task of rank 1 closed its connection");
 }
 
-/* A task that leaves in order disturbs nobody. */
+/* A task that leaves in order disturbs no other. */
 static void test_goodbye(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static int open_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_gifts),
+        cmocka_unit_test(test_no_handovers),
         cmocka_unit_test(test_early_descriptors),
         cmocka_unit_test(test_second_try),
         cmocka_unit_test(test_messages),

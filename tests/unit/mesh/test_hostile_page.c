@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process of the host that writes anything anywhere on the control page, at any moment: whoever
- * shares the page with it may get wrong sums or errors, but neither crashes nor hangs. The vandal
+ * A process of the host that writes anything anywhere on the control page, at any time: a task that
+ * shares the page with it may get wrong sums or errors, but neither crashes nor hangs. The writer
  * is a thread here, with a mapping of its own. */
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +23,7 @@
 #define ELEMENTS        20000
 #define TIMEOUT_US      (30 * CADRE_US_PER_MS)
 #define FORM_US         (20 * CADRE_US_PER_S)
-#define WAIT_TIMEOUT_US (10 * CADRE_US_PER_S) /* nobody waits for so long, whatever was written */
+#define WAIT_TIMEOUT_US (10 * CADRE_US_PER_S) /* no wait takes so long, with any content */
 
 struct world {
     struct mesh_listener *listeners[TASKS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Another host that holds the key and then says what no task says: an error that names it, never a
- * crash, a hang or a wrong sum. */
+ * Another host that holds the key and then sends what no task sends: an error that names it, never
+ * a crash, a hang or a wrong sum. */
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void test_replayed_mac(void **state)
     hostile_leave(&hostile);
 }
 
-/* What the mesh's speaker does meanwhile: a sum, small or large. */
+/* What the mesh's leader does meanwhile: a sum, small or large. */
 struct reduce {
     struct host_mesh *host;
     size_t bytes;
@@ -94,8 +94,8 @@ static void *reduce(void *argument)
 
 #define LARGE ((size_t)200000) /* more than travels with a frame */
 
-/* Lets the mesh reduce `bytes`, takes its frame, and answers with that frame after `change`, then
- * `tail` bytes. */
+/* Starts the mesh's reduction of `bytes`, takes its frame, and answers with that frame after
+ * `change`, then `tail` bytes. */
 static void answer(size_t bytes, void (*change)(struct wire_frame *frame), size_t tail,
     bool close_after, cadre_status wanted, const char *part)
 {
@@ -234,7 +234,7 @@ static void test_frames(void **state)
     answer(64, strange_shape, 64, false, CADRE_INVALID_ARGUMENT, "replica 1 called ?");
     answer(64, two_records, WIRE_RECORD_BYTES, false, CADRE_INVALID_ARGUMENT, "replica 0 called");
     answer(64, unterminated_text, 0, false, CADRE_INVALID_ARGUMENT, "xxx");
-    /* More than was due with a frame that does not fit: kept for later, and never looked at. */
+    /* More than was due with a frame that does not fit: kept, and never read. */
     answer(64, unterminated_text, 64, false, CADRE_INVALID_ARGUMENT, "xxx");
 }
 
@@ -296,7 +296,7 @@ static bool has_ended(void *data)
     return mesh_host_ops.form_test(hostile->mesh, &error) != CADRE_OK;
 }
 
-/* While nobody is in a collective: words, then the end of the connection. */
+/* While no replica is in a collective: frames, then the end of the connection. */
 static void hang_up(
     const struct wire_frame *frame, size_t tail, cadre_status wanted, const char *part)
 {

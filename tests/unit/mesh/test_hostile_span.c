@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Another task of the host that posts where its buffers lie, and names what it does not share: each
- * collective looks at the whole span before it reads or writes there. The test plays that task on
- * the control page, by hand. */
+ * Another task of the host that posts addresses of its buffers which it does not share: each
+ * collective checks the whole span before it reads or writes there. The test plays that task on the
+ * control page, by hand. */
 #include <pthread.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct world {
     struct mesh *meshes[TASKS];
     uint64_t generation;
     float *memory; /* of the task under test, in the arena; large enough for an all_gather */
-    float *theirs; /* where the other task's buffers may lie */
+    float *theirs; /* where the other task's buffers may be */
 };
 
 static struct world world;
@@ -53,7 +53,7 @@ static void form(void)
     }
 }
 
-/* The collective of the task under test. `span_bytes`: what it needs of the other's span. */
+/* The collective of the task under test. `span_bytes`: its use of the other's span. */
 struct call {
     const char *name;
     size_t span_bytes;
@@ -107,8 +107,8 @@ static bool has_posted(void *data)
     return group_reached(&group->slots[0].posts[1].stamp, GROUP_STEP);
 }
 
-/* The other task comes to the first collective with the same call, and says that its buffer lies
- * there. It is in each later step already. */
+/* The other task comes to the first collective with the same call, and posts that its buffer is
+ * there. It is in each following step already. */
 static void play(struct group *group, uint64_t data, uint64_t from)
 {
     struct group_post *post = &group->slots[1].posts[1];

@@ -35,7 +35,7 @@ static void test_float16_there_and_back(void **state)
     assert_true(isinf(half_from_f16(0xfc00)));
 }
 
-/* Between neighbours: to the nearer one, a tie to the even one. */
+/* Between two values: to the nearer one, a tie to the even one. */
 static void test_float16_rounds_to_even(void **state)
 {
     (void)state;
@@ -147,8 +147,8 @@ static void test_addresses_and_lengths(void **state)
             size_t skew = prng_uniform(&prng, 8);
             size_t bytes = prng_uniform(&prng, BYTES / size) * size;
             for (size_t i = 0; i < sizeof left; i++) {
-                /* Without all ones in the exponent there is no NaN, whose payload is not promised.
-                 */
+                /* Without all ones in the exponent there is no NaN, whose payload is not
+                 * defined. */
                 left[i] = (uint8_t)(prng_next(&prng) & 0xb7);
                 right[i] = (uint8_t)(prng_next(&prng) & 0xb7);
             }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions of many vectors against one element at a time in plain C: each operation and type, on
  * each instruction set that this processor has, at any address and length, in place and apart, with
- * values from all corners. Equal bits on all sets follow from equal bits with the plain ones. */
+ * extreme values. Equal bits on all sets follow from equal bits with the plain ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +160,7 @@ static int free_vectors(void **state)
 }
 
 /* NaN quiet and signalling, infinities, the largest, the smallest, subnormal, zeros, ones, halves
- * of the last place. As float32; the other types take what their bytes make of these. */
+ * of the last digit. As float32; the other types take their bytes. */
 static const uint32_t corners[] = {0x7fc00001, 0x7f800001, 0xffc00000, 0x7f800000, 0xff800000,
     0x7f7fffff, 0xff7fffff, 0x00800000, 0x007fffff, 0x00000001, 0x80000001, 0, 0x80000000,
     0x3f800000, 0xbf800000, 0x3f808000, 0x3f818000, 0x3f801000, 0x477fe000, 0x477ff000, 0x33000000,
@@ -193,7 +193,7 @@ static void fill_element(struct prng *prng, enum mesh_dtype dtype, uint8_t *into
     }
 }
 
-/* One reduction and how its vectors lie. */
+/* One reduction and the addresses of its vectors. */
 struct trial {
     enum mesh_op op;
     enum mesh_dtype dtype;

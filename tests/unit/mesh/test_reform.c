@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Generation after generation: nothing is left of those that are over, whether they were closed in
- * order, aborted, or lost a process; and whoever is left hears of it at once. */
+ * order, aborted, or lost a process; and the tasks that are left receive that at once. */
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,8 +26,8 @@ static const char *const hosts[TASKS] = {
     "127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2", "127.0.0.1"};
 
 #ifdef __SANITIZE_ADDRESS__
-/* What is freed is kept for a while, mapping by mapping: here that would be taken for a leftover.
- */
+/* Freed memory is kept for a while, mapping by mapping: here that would be counted as a
+ * leftover. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -197,7 +197,7 @@ static struct leftovers look(void)
 
 static struct leftovers before;
 
-/* A joined thread is in the list for a moment longer. */
+/* A joined thread stays in the list for a short time. */
 static bool nothing_left(void *data)
 {
     (void)data;
@@ -254,8 +254,8 @@ static bool has_ended(void *data)
     return mesh->ops->form_test(mesh, &error) != CADRE_OK;
 }
 
-/* A task of the own host, or of another one, dies: who is in a collective and who is not both hear
- * of it, and who it was. */
+/* A task of the own host, or of another one, dies: a task in a collective and one that is not both
+ * receive that, with its rank. */
 static void kill_one(uint64_t generation, uint32_t victim, uint32_t count)
 {
     struct mesh *meshes[TASKS];
@@ -304,7 +304,7 @@ static void a_killed_process_is_noticed(void **state)
     }
 }
 
-/* One host by IPv6, one by IPv4. Where this machine has no IPv6 there is nothing to see. */
+/* One host by IPv6, one by IPv4. Where this machine has no IPv6 there is nothing to test. */
 static int open_both_families(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the system may refuse to a forming mesh: a way around it, or a sentence that says so. */
+ * What the system may refuse to a forming mesh: a way around it, or an error that names it. */
 #include <pthread.h>
 #include <string.h>
 
@@ -86,7 +86,7 @@ static void *add_one(void *user)
     return (void *)(intptr_t)(status == CADRE_OK ? one : -(int64_t)status);
 }
 
-/* It counts as a host of its own, whoever of them it is. */
+/* It counts as a host of its own, whichever of them it is. */
 static void a_task_without_a_local_socket_is_reached_over_tcp(void **state)
 {
     (void)state;

@@ -65,7 +65,7 @@ static void test_mixed_hosts(void **state)
     mesh_topology_finish(&topology);
 }
 
-/* Without a token nobody shares memory, not even at one address. */
+/* Without a token no tasks share memory, not even at one address. */
 static void test_without_token(void **state)
 {
     (void)state;
@@ -79,8 +79,8 @@ static void test_without_token(void **state)
     mesh_topology_finish(&topology);
 }
 
-/* Whatever the roster: every replica has one place, hosts are in the order of their leads, and
- * tasks and slots are in rank order. */
+/* With any roster: every replica has one location, hosts are in the order of their leads, and tasks
+ * and slots are in rank order. */
 static void test_random_rosters(void **state)
 {
     (void)state;

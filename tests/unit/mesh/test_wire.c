@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives between hosts: meshes of several addresses of this machine, each with a thread that
- * speaks for it. The results must be those of the balanced tree over hosts, to the bit. */
+ * Collectives between hosts: meshes of several addresses of this machine, each with its leader's
+ * thread. The results must be those of the balanced tree over hosts, to the bit. */
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct world {
     struct mesh *meshes[HOSTS_MAX];
 };
 
-/* One host's speaker during a run. */
+/* One host's leader during a run. */
 struct leader {
     struct world *world;
     struct host_mesh *host;
@@ -91,7 +91,7 @@ struct start {
     leader_body *body;
 };
 
-static void *speak(void *argument)
+static void *lead(void *argument)
 {
     const struct start *start = argument;
     start->body(start->leader);
@@ -100,20 +100,20 @@ static void *speak(void *argument)
 
 static void run(struct world *world, leader_body *body, const void *data)
 {
-    struct leader speakers[HOSTS_MAX];
+    struct leader leaders[HOSTS_MAX];
     struct start starts[HOSTS_MAX];
     for (uint32_t i = 0; i < world->hosts; i++) {
-        speakers[i] = (struct leader){
+        leaders[i] = (struct leader){
             .world = world, .host = (struct host_mesh *)world->meshes[i], .own = i, .data = data};
-        starts[i] = (struct start){.leader = &speakers[i], .body = body};
-        assert_int_equal(pthread_create(&speakers[i].thread, NULL, speak, &starts[i]), 0);
+        starts[i] = (struct start){.leader = &leaders[i], .body = body};
+        assert_int_equal(pthread_create(&leaders[i].thread, NULL, lead, &starts[i]), 0);
     }
     for (uint32_t i = 0; i < world->hosts; i++) {
-        pthread_join(speakers[i].thread, NULL);
+        pthread_join(leaders[i].thread, NULL);
     }
     for (uint32_t i = 0; i < world->hosts; i++) {
-        if (speakers[i].failure[0] != '\0') {
-            fail_msg("%u hosts: %s", world->hosts, speakers[i].failure);
+        if (leaders[i].failure[0] != '\0') {
+            fail_msg("%u hosts: %s", world->hosts, leaders[i].failure);
         }
     }
 }

@@ -67,7 +67,7 @@ static cadre_status train(
         return cadre_fail(CADRE_INTERNAL, "it was written at once");
     }
     return cadre_replica_local_id(replica) == model->failing
-               ? cadre_fail(CADRE_DATA_LOSS, "as it is told")
+               ? cadre_fail(CADRE_DATA_LOSS, "as requested")
                : CADRE_OK;
 }
 
@@ -132,7 +132,7 @@ static void test_slots_are_undone_with_the_step_that_made_them(void **state)
     cadre_variable *slot = NULL;
     for (model.failing = 0; model.failing < 2; model.failing++) {
         assert_public_error(cadre_run(model.strategy, train, &model, NULL, 0, NULL),
-            CADRE_DATA_LOSS, "as it is told");
+            CADRE_DATA_LOSS, "as requested");
         assert_all(model.w, 0);
         assert_int_equal(model.strategy->variables->count, 2);
         assert_public_error(cadre_optimizer_slot(model.optimizer, model.w, "momentum", &slot),
@@ -165,7 +165,7 @@ static void test_a_further_variable_gets_its_slots(void **state)
     close_model(&model);
 }
 
-/* Nobody could tell whose slots are whose; made ahead they have names of their own. */
+/* The owner of slots could not be known; made ahead they have names of their own. */
 static void test_a_second_optimizer_of_a_variable_is_built_ahead(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void test_a_step_that_fails_leaves_all_as_it_was(void **state)
     assert_all(momentum, -2);
     for (model.failing = 0; model.failing < 2; model.failing++) {
         assert_public_error(cadre_run(model.strategy, train, &model, NULL, 0, NULL),
-            CADRE_DATA_LOSS, "as it is told");
+            CADRE_DATA_LOSS, "as requested");
         assert_all(model.w, -2);
         assert_all(momentum, -2);
         assert_int_equal(cadre_optimizer_iterations(model.optimizer), 1);
@@ -302,7 +302,7 @@ static cadre_status merge(
     cadre_tensor_release(gradient);
     CADRE_TRY(status);
     return cadre_replica_local_id(replica) == model->failing
-               ? cadre_fail(CADRE_DATA_LOSS, "as it is told")
+               ? cadre_fail(CADRE_DATA_LOSS, "as requested")
                : CADRE_OK;
 }
 
@@ -316,7 +316,7 @@ static void test_an_update_writes_at_once_and_is_undone_with_the_step(void **sta
     assert_int_equal(cadre_optimizer_iterations(model.optimizer), 1);
     model.failing = 1;
     assert_public_error(
-        cadre_run(model.strategy, merge, &model, NULL, 0, NULL), CADRE_DATA_LOSS, "as it is told");
+        cadre_run(model.strategy, merge, &model, NULL, 0, NULL), CADRE_DATA_LOSS, "as requested");
     assert_all(model.w, -3);
     assert_int_equal(cadre_optimizer_iterations(model.optimizer), 1);
     model.options.gradients = CADRE_GRADIENTS_SUM;

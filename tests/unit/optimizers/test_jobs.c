@@ -176,7 +176,7 @@ static cadre_status learn(
 }
 
 /* SAVES, a position: a checkpoint is taken there, and waited for. */
-static void save_where_told(cadre_strategy *strategy)
+static void save_where_asked(cadre_strategy *strategy)
 {
     const char *where = getenv("SAVES");
     if (where != NULL && strtoull(where, NULL, 10) == cadre_strategy_position(strategy)) {
@@ -185,7 +185,7 @@ static void save_where_told(cadre_strategy *strategy)
 }
 
 /* A program without an optimizer, and the same with one that counts no updates that matter: what
- * such a checkpoint does not hold begins anew. */
+ * such a checkpoint does not hold begins with its initial value. */
 static cadre_status learn_plainly(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -214,7 +214,7 @@ static int plain_program(bool optimizes)
     }
     while (cadre_strategy_position(strategy) < STEPS) {
         CADRE_CHECK(cadre_run(strategy, learn_plainly, &learner, NULL, 0, NULL));
-        save_where_told(strategy);
+        save_where_asked(strategy);
     }
     printf("learned %s, rate %g, iterations %lld\n",
         cadre_strategy_position(strategy) == STEPS ? "the same" : "something else",
@@ -246,12 +246,12 @@ static int program(bool builds)
         while (cadre_next(data, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_run(strategy, learn, &learner, batch, 0, NULL));
             mark_leave("applied", cadre_strategy_position(strategy) - 1);
-            save_where_told(strategy);
+            save_where_asked(strategy);
         }
     }
     printf("learned %s\n", state_of(&learner) != wanted ? "something else"
                            : still_compares(strategy)   ? "the same"
-                                                        : "what nobody compares");
+                                                        : "what no task compares");
     fflush(stdout);
     cadre_optimizer_release(learner.optimizer);
     return cadre_finish(strategy);
@@ -259,17 +259,17 @@ static int program(bool builds)
 
 /* ---- what becomes of jobs ---- */
 
-/* `dead`: the life that does not live to the end; UINT32_MAX: none. */
+/* `dead`: the task that dies before the end; UINT32_MAX: none. */
 static void run_job(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end)
 {
     stage_run(job, ret_end);
     bool good = ret_end->done;
-    for (uint32_t life = 0; life < ret_end->started; life++) {
-        good = good && (life == dead || strstr(ret_end->printed[life], "learned the same") != NULL);
+    for (uint32_t task = 0; task < ret_end->started; task++) {
+        good = good && (task == dead || strstr(ret_end->printed[task], "learned the same") != NULL);
     }
-    for (uint32_t life = 0; !good && life < ret_end->started; life++) {
-        print_error("%s\nlife %u: %d\n%s%s", ret_end->text, life, ret_end->exit_code[life],
-            ret_end->printed[life], ret_end->erred[life]);
+    for (uint32_t task = 0; !good && task < ret_end->started; task++) {
+        print_error("%s\nlife %u: %d\n%s%s", ret_end->text, task, ret_end->exit_code[task],
+            ret_end->printed[task], ret_end->erred[task]);
     }
     assert_true(good);
 }
@@ -306,23 +306,23 @@ static void test_a_task_dies_at_any_point_of_an_apply(void **state)
 {
     (void)state;
     for (size_t i = 0; i < POINTS; i++) {
-        for (uint32_t life = 0; life < 2; life++) {
+        for (uint32_t task = 0; task < 2; task++) {
             char fault[32];
-            snprintf(fault, sizeof fault, "%s=%u:%zu", points[i], life, 3 + i);
-            check("learn", fault, 3, life + 1, life);
+            snprintf(fault, sizeof fault, "%s=%u:%zu", points[i], task, 3 + i);
+            check("learn", fault, 3, task + 1, task);
         }
     }
 }
 
-/* The one that makes the slots: they are the others' too, or nobody's. */
+/* The one that makes the slots: all tasks have them then, or none. */
 static void test_a_task_dies_at_any_point_of_the_first_apply(void **state)
 {
     (void)state;
     for (size_t i = 0; i < POINTS; i++) {
-        for (uint32_t life = 0; life < 2; life++) {
+        for (uint32_t task = 0; task < 2; task++) {
             char fault[32];
-            snprintf(fault, sizeof fault, "%s=%u:0", points[i], life);
-            check("late", fault, 3, 2 - life, life);
+            snprintf(fault, sizeof fault, "%s=%u:0", points[i], task);
+            check("late", fault, 3, 2 - task, task);
         }
     }
 }
@@ -401,7 +401,7 @@ static void test_a_checkpoint_is_gone_on_from(void **state)
     }
 }
 
-static void test_what_a_checkpoint_need_not_hold_begins_anew(void **state)
+static void test_what_a_checkpoint_need_not_hold_begins_again(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -457,7 +457,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_step_that_others_applied_is_taken_over),
         cmocka_unit_test(test_a_task_joins),
         cmocka_unit_test(test_a_checkpoint_is_gone_on_from),
-        cmocka_unit_test(test_what_a_checkpoint_need_not_hold_begins_anew),
+        cmocka_unit_test(test_what_a_checkpoint_need_not_hold_begins_again),
         cmocka_unit_test(test_of_several_counts_the_largest_is_read),
     };
     self = argv[0];

@@ -141,7 +141,7 @@ static void test_closures_apply_to_variables_on_servers(void **state)
     }
 }
 
-/* The chief may apply, too, and be told of another optimizer. */
+/* The chief may apply, too, and with another optimizer it is refused. */
 static void test_the_chief_applies(void **state)
 {
     (void)state;

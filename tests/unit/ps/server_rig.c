@@ -26,9 +26,9 @@ static void tell(struct rig *rig, struct directory *directory)
             .attempts = rig->attempts[i],
             .here = here,
             .backed = rig->backed[i],
-            .address = !here                     ? ""
-                       : rig->told[i][0] != '\0' ? rig->told[i]
-                                                 : rig->addresses[i],
+            .address = !here                      ? ""
+                       : rig->given[i][0] != '\0' ? rig->given[i]
+                                                  : rig->addresses[i],
         };
     }
     if (directory != NULL) {
@@ -53,7 +53,7 @@ void rig_send_members(struct rig *rig)
     pthread_mutex_unlock(&rig->lock);
 }
 
-/* As the coordinator: who is not there any more is not heard. */
+/* As the coordinator: messages of a lost task are ignored. */
 static void send_backed(void *user, const struct task_backed *backed)
 {
     const struct rig_reporter *voice = user;

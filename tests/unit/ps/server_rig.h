@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parameter servers of one job in this process, and whoever asks them: as if a coordinator had told
+ * Parameter servers of one job in this process, and their clients: as if a coordinator had sent
  * everybody who is where. */
 #ifndef CADRE_TESTS_PS_SERVER_RIG_H
 #define CADRE_TESTS_PS_SERVER_RIG_H
@@ -22,15 +22,15 @@ struct rig {
     struct directory *directories[RIG_SERVERS];
     struct server *servers[RIG_SERVERS];
     char addresses[RIG_SERVERS][LIMIT_ADDRESS_BYTES];
-    char told[RIG_SERVERS][LIMIT_ADDRESS_BYTES]; /* instead of its own; "": none */
-    uint64_t incarnations[RIG_SERVERS];          /* 0: it is not here */
+    char given[RIG_SERVERS][LIMIT_ADDRESS_BYTES]; /* instead of its own; "": none */
+    uint64_t incarnations[RIG_SERVERS];           /* 0: it is not here */
     uint32_t attempts[RIG_SERVERS];
     uint32_t threads;
     struct client *client;
     /* What a coordinator records of them, and says at once. */
     pthread_mutex_t lock;
     struct task_backed backed[RIG_SERVERS];
-    bool disconnected; /* it is away: nobody is heard, nobody is told */
+    bool disconnected; /* it is away: messages are neither received nor sent */
     struct rig_reporter {
         struct rig_reporter *before;
         struct rig *rig;
@@ -46,21 +46,21 @@ void rig_close(struct rig *rig);
 /* Starts a server (again) on that memory, -1: its own; and tells. */
 void rig_start(struct rig *rig, uint32_t index, int memory_fd);
 void rig_stop(struct rig *rig, uint32_t index);
-/* A server that lives on while the coordinator takes it for lost: it is told nothing any more, and
- * not heard. The index is free for another one. To be ended by the caller. */
+/* A server that lives on while the coordinator takes it for lost: it receives nothing any more, and
+ * its messages are ignored. The index is free for another one. To be ended by the caller. */
 struct rig_partitioned {
     struct server *server;
     struct directory *directory;
 };
 void rig_partition(struct rig *rig, uint32_t index, struct rig_partitioned *ret_partitioned);
 void rig_end_partitioned(struct rig_partitioned *partitioned);
-/* From now on, or no longer: what changed meanwhile is told then. */
+/* From now on, or no longer: what changed meanwhile is sent then. */
 void rig_disconnect(struct rig *rig, bool disconnected);
 /* Each of them has a copy of all that it holds. */
 void rig_await_backed(struct rig *rig);
 /* Full state to everybody. */
 void rig_send_members(struct rig *rig);
-/* A directory of a task of this job that was told. */
+/* A directory of a task of this job, with the members. */
 struct directory *rig_directory(struct rig *rig, uint32_t slot, uint64_t incarnation);
 struct client *rig_client(struct rig *rig, uint64_t wait_timeout_us);
 /* Of another directory than the rig's. */

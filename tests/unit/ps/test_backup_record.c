@@ -4,7 +4,7 @@
 
 #include "tests/lib/test.h"
 
-static void heard(struct backup_record *backup_record, uint64_t number, uint64_t by)
+static void confirmed(struct backup_record *backup_record, uint64_t number, uint64_t by)
 {
     backup_record_confirmed(backup_record, &(struct task_backed){.number = number, .by = by});
 }
@@ -21,7 +21,7 @@ static void a_copy_counts_before_it_is_recorded(void **state)
     assert_int_equal(backup_record.sent.by, 7);
     assert_true(backup_record_allows(backup_record.counted, 7));
     assert_false(backup_record_allows(backup_record.counted, 0));
-    heard(&backup_record, 1, 7);
+    confirmed(&backup_record, 1, 7);
     assert_true(backup_record.recorded);
     assert_false(backup_record_allows(backup_record.counted, 0));
 }
@@ -35,11 +35,11 @@ static void alone_only_once_it_is_recorded(void **state)
     assert_false(backup_record_allows(backup_record.counted, 8));
     assert_true(backup_record_update(&backup_record, 0));
     assert_false(backup_record_allows(backup_record.counted, 0));
-    heard(&backup_record, 0, 7);
+    confirmed(&backup_record, 0, 7);
     assert_false(backup_record_allows(backup_record.counted, 0));
     assert_true(backup_record_allows(
         backup_record.counted, 7)); /* it came back: whatever is recorded, that has all */
-    heard(&backup_record, 1, 0);
+    confirmed(&backup_record, 1, 0);
     assert_true(backup_record_allows(backup_record.counted, 0));
 }
 
@@ -53,13 +53,13 @@ static void an_older_record_is_none(void **state)
     assert_true(backup_record_update(&backup_record, 0));
     assert_true(backup_record_update(&backup_record, 7));
     assert_int_equal(backup_record.sent.number, 3);
-    heard(&backup_record, 2, 0);
+    confirmed(&backup_record, 2, 0);
     assert_false(backup_record.recorded);
     assert_false(backup_record_allows(backup_record.counted, 0));
     assert_true(backup_record_update(&backup_record, 0));
-    heard(&backup_record, 3, 7);
+    confirmed(&backup_record, 3, 7);
     assert_false(backup_record_allows(backup_record.counted, 0));
-    heard(&backup_record, 4, 0);
+    confirmed(&backup_record, 4, 0);
     assert_true(backup_record_allows(backup_record.counted, 0));
 }
 
@@ -73,7 +73,7 @@ static void between_two_copies_none_is_recorded(void **state)
     assert_int_equal(backup_record.sent.by, 0);
     assert_false(backup_record_allows(backup_record.counted, 8));
     assert_false(backup_record_update(&backup_record, 8));
-    heard(&backup_record, 1, 0);
+    confirmed(&backup_record, 1, 0);
     assert_true(backup_record_update(&backup_record, 8));
     assert_int_equal(backup_record.sent.by, 8);
     assert_true(backup_record_allows(backup_record.counted, 8));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Connections that are cut anywhere, servers that are killed and started again: each push is
- * applied once, and whoever waits is told what for. */
+ * applied once, and a timeout names what was waited for. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -185,7 +185,7 @@ static void cut_anywhere_each_push_counts_once(void **state)
     rig_open(&rig, 1, 2);
     rig_start(&rig, 0, -1);
     proxy_start(&proxy, rig.addresses[0], 11, 4 << 20);
-    snprintf(rig.told[0], sizeof rig.told[0], "%s", proxy.address);
+    snprintf(rig.given[0], sizeof rig.given[0], "%s", proxy.address);
     rig_send_members(&rig);
     struct store_spec spec = rig_spec("v", ROWS, ELEMENTS);
     uint32_t shard = rig_create(&rig, 0, &spec);
@@ -208,7 +208,7 @@ static void cut_anywhere_each_push_counts_once(void **state)
         assert_int_equal(requests[1].code, CADRE_OK);
     }
     assert_true(atomic_load(&proxy.cuts) > 5);
-    rig.told[0][0] = '\0';
+    rig.given[0][0] = '\0';
     proxy_stop(&proxy);
     rig_send_members(&rig);
     struct request pull = {.kind = REQUEST_PULL,
@@ -444,7 +444,7 @@ static void waiting_ends_with_the_directory(void **state)
 }
 
 /* The first of two connections with one push is not known to be dead: the second takes it over. */
-static void whoever_sends_it_again_takes_a_push_over(void **state)
+static void a_push_that_is_sent_again_is_taken_over(void **state)
 {
     (void)state;
     struct rig rig;
@@ -491,7 +491,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_memory_that_is_lost_is_reported),
         cmocka_unit_test(patience_ends),
         cmocka_unit_test(waiting_ends_with_the_directory),
-        cmocka_unit_test(whoever_sends_it_again_takes_a_push_over),
+        cmocka_unit_test(a_push_that_is_sent_again_is_taken_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -382,7 +382,7 @@ static void a_pull_waits_for_a_step(void **state)
     assert_true(rows[7] == 18);
 }
 
-static bool somebody_pushes(void *data)
+static bool has_push(void *data)
 {
     struct server *server = data;
     pthread_mutex_lock(&server->lock);
@@ -392,7 +392,7 @@ static bool somebody_pushes(void *data)
 }
 
 /* A contribution of a client that hangs is in the way: its connection is cut off. */
-static void a_step_is_begun_anew(void **state)
+static void a_step_is_begun_again(void **state)
 {
     (void)state;
     const struct store_spec spec = rig_spec("v", 4, 2);
@@ -412,7 +412,7 @@ static void a_step_is_begun_anew(void **state)
     frame_write(&frame, header);
     assert_int_equal(send(link_fd(link), header, sizeof header, MSG_NOSIGNAL), sizeof header);
     assert_int_equal(send(link_fd(link), part, bytes, MSG_NOSIGNAL), bytes);
-    assert_true(test_wait(somebody_pushes, rig.servers[0], RIG_PATIENCE_US));
+    assert_true(test_wait(has_push, rig.servers[0], RIG_PATIENCE_US));
     struct request again = {.kind = REQUEST_BEGIN_STEP, .shard = shard, .min_steps = 0};
     struct cadre_error error = {0};
     assert_ok(client_call(rig.client, &again, 1, 3, &error), &error);
@@ -429,7 +429,7 @@ static void a_step_is_begun_anew(void **state)
     link_free(link);
 }
 
-/* Of two workers, each three steps: nobody's step begins before the one before is applied. */
+/* Of two workers, each three steps: no step begins before the one before is applied. */
 static void *take_steps(void *argument)
 {
     struct waiting *self = argument;
@@ -500,7 +500,7 @@ static void a_large_call_goes_both_ways(void **state)
     free(rows);
 }
 
-static bool somebody_is_parked(void *data)
+static bool has_parked(void *data)
 {
     struct server *server = data;
     return atomic_load(&server->parked) > 0;
@@ -516,7 +516,7 @@ static void waits_end_with_the_client(void **state)
     waiting.request.min_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
-    assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
+    assert_true(test_wait(has_parked, rig.servers[0], RIG_PATIENCE_US));
     client_close(rig.client);
     rig.client = NULL;
     pthread_join(thread, NULL);
@@ -533,7 +533,7 @@ static void waits_end_with_the_server(void **state)
     waiting.request.min_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
-    assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
+    assert_true(test_wait(has_parked, rig.servers[0], RIG_PATIENCE_US));
     struct cadre_error over = {0};
     struct cadre_error error = {0};
     (void)cadre_error_set(&over, CADRE_CANCELLED, "the chief is done");
@@ -555,7 +555,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_requests_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(random_frames_do_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pull_waits_for_a_step, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_step_is_begun_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_is_begun_again, setup, teardown),
         cmocka_unit_test_setup_teardown(synchronous_pushes_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_call_goes_both_ways, setup, teardown),
         cmocka_unit_test_setup_teardown(waits_end_with_the_client, setup, teardown),

@@ -113,7 +113,7 @@ static void what_one_loses_another_has(void **state)
     rig_close(&rig);
 }
 
-/* Reads shards of ps 0 once a step is applied that nobody makes. */
+/* Reads shards of ps 0 once a step is applied that no client makes. */
 struct reader {
     struct rig *rig;
     uint32_t shard;
@@ -145,7 +145,7 @@ static bool all_are_parked(void *data)
 struct teller {
     struct rig *rig;
     atomic_bool ends;
-    atomic_uint told;
+    atomic_uint reports;
     pthread_t thread;
 };
 
@@ -154,7 +154,7 @@ static void *tell_on(void *argument)
     struct teller *self = argument;
     while (!atomic_load(&self->ends)) {
         rig_send_members(self->rig);
-        atomic_fetch_add(&self->told, 1);
+        atomic_fetch_add(&self->reports, 1);
     }
     return NULL;
 }
@@ -162,10 +162,10 @@ static void *tell_on(void *argument)
 static bool teller_tells(void *data)
 {
     const struct teller *teller = data;
-    return atomic_load(&teller->told) > 0;
+    return atomic_load(&teller->reports) > 0;
 }
 
-static void stop_while_told(struct rig *rig)
+static void stop_during_report(struct rig *rig)
 {
     struct teller teller = {.rig = rig};
     pthread_create(&teller.thread, NULL, tell_on, &teller);
@@ -191,7 +191,7 @@ static void a_server_stops_while_requests_are_parked(void **state)
     }
     for (uint32_t i = 0; i < STOPS; i++) {
         assert_true(test_wait(all_are_parked, &rig, RIG_PATIENCE_US));
-        stop_while_told(&rig);
+        stop_during_report(&rig);
         rig_start(&rig, 0, memory);
     }
     client_close(rig.client);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Three servers in a ring that keep each other's copies, under faults drawn from a seed: they lose
- * their memory, or keep it; they live on while another one has their place, and somebody still asks
+ * their memory, or keep it; they run on after they were replaced, and a client still sends to
  * them; the coordinator is away. What was acknowledged, by whomever, is there at the end.
  *
  * CADRE_TEST_FAULTS, CADRE_TEST_SEED: more, and others. */
@@ -153,7 +153,7 @@ static void start(struct faults_run *faults_run, uint32_t index, bool keeps)
     rig_start(&faults_run->rig, index, faults_run->memory[index]);
 }
 
-/* Its place is taken while it lives, and somebody who has not heard of that asks it. */
+/* It is replaced while it runs, and a client without that message sends requests to it. */
 static void replace(struct faults_run *faults_run, uint32_t index)
 {
     struct rig *rig = &faults_run->rig;
@@ -265,7 +265,8 @@ static void nothing_acknowledged_is_lost(void **state)
     for (uint32_t i = 0; i < SERVERS; i++) {
         check(&faults_run, i);
     }
-    printf("%llu faults, %u, %u and %u pushes, %.0f by who had not heard of a replacement\n",
+    printf(
+        "%llu faults, %u, %u and %u pushes, %.0f by clients without the message of a replacement\n",
         (unsigned long long)faults, faults_run.pushers[0].sent, faults_run.pushers[1].sent,
         faults_run.pushers[2].sent, (double)stale);
     rig_close(&faults_run.rig);

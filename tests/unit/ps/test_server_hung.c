@@ -58,7 +58,7 @@ static void admit(void *user, struct link *link)
 {
     struct holder *holder = user;
     if (atomic_load(&holder->link) != NULL) {
-        link_free(link); /* it hangs: nobody else is served either */
+        link_free(link); /* it hangs: it serves no other connection either */
         return;
     }
     atomic_store(&holder->link, link);
@@ -116,7 +116,7 @@ static bool is_recorded(void *data)
     return recorded;
 }
 
-/* More of it has come than anything else that a server says, and nobody reads it. */
+/* More of it has come than anything else that a server sends, and no client reads it. */
 static bool is_on_its_way(void *data)
 {
     struct holder *holder = data;
@@ -178,7 +178,7 @@ static void a_push_waits_no_longer_than_the_directory(void **state)
     end(&hung);
 }
 
-/* Its machine is there, its daemon too: nobody else will say that it hangs. */
+/* Its machine is there, its daemon too: no other process reports that it hangs. */
 static void who_takes_nothing_is_lost_after_a_while(void **state)
 {
     (void)state;

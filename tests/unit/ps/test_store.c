@@ -203,7 +203,7 @@ static void what_was_left_goes_on(void **state)
     assert_false(again.applied);
     assert_int_equal(again.rows_done, 2);
     store_push_abandon(store, &again);
-    /* As if somebody had died between the pieces of a row. */
+    /* As if a process had died between the pieces of a row. */
     for (uint64_t i = 0; i < store->table->capacity; i++) {
         if (atomic_load(&store->table->entries[i].closure) == 1) {
             int64_t *rows = (int64_t *)(uintptr_t)store_rows(store, 0, 0, 4);
@@ -305,7 +305,7 @@ static void what_is_forgotten_makes_room(void **state)
     assert_true(store->table->capacity <= 4096);
     assert_true(atomic_load(&store->head->end) < 2 << 20);
     assert_memory_equal(store_rows(store, 0, 0, 1), &count, 8);
-    struct push late = push_of(0, PUSH_ADD, 1, 3); /* nobody waits for it */
+    struct push late = push_of(0, PUSH_ADD, 1, 3); /* no client waits for it */
     fixture_store_push(store, &late, &one);
     store_forget(store, 1); /* never back */
     fixture_store_push(store, &late, &one);

@@ -119,7 +119,7 @@ static void a_copy_goes_on_the_same(void **state)
     assert_ok(store_load(copy, give, &stream, &error), &error);
     assert_int_equal(stream.at, stream.count);
     assert_true(fixture_store_digest(copy) == fixture_store_digest(store));
-    step.closure = 998; /* the step that it had before it was begun anew */
+    step.closure = 998; /* the step that it had before it was begun again */
     fixture_store_push(copy, &step, ones);
     assert_true(fixture_store_digest(copy) == fixture_store_digest(store));
     assert_true(store_nonce(copy) == store_nonce(store));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Processes that are killed: at each point between two stores that matter, one after the other; and
  * wherever it hits several threads. What is not acknowledged is sent again, some of the rest too,
- * and in the end the memory holds what it would hold if nobody had died. */
+ * and in the end the memory holds what it would hold without a death. */
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -95,7 +95,7 @@ static void push_late(struct store *store, unsigned number, struct push *push)
 }
 
 /* Adam in several pieces; sparse momentum with rows that repeat; a synchronous step of two, and
- * one that is sparse; assigned, added; a step that is begun anew. */
+ * one that is sparse; assigned, added; a step that is begun again. */
 static void push_number(struct store *store, unsigned number)
 {
     static const int64_t ids[] = {3, 1, 3, 0, 7, 1};

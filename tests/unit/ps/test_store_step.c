@@ -104,8 +104,8 @@ static void only_rows_that_are_named_change(void **state)
     }
 }
 
-/* Two steps change all rows; a third begins to, and is begun anew, or does not begin at all. */
-static void sparse_step_after_dense_ones(const char *name, bool anew)
+/* Two steps change all rows; a third begins to, and is begun again, or does not begin at all. */
+static void sparse_step_after_dense_ones(const char *name, bool again)
 {
     enum { WIDTH = 100 };
     uint32_t shard = fixture_store_create(store, name, CADRE_F64, WIDTH, 1, OPTIMIZER_MOMENTUM);
@@ -115,11 +115,11 @@ static void sparse_step_after_dense_ones(const char *name, bool anew)
     for (int i = 0; i < WIDTH; i++) {
         all[i] = 8;
     }
-    for (uint64_t i = 0; i < (anew ? 8 : 6); i++) {
+    for (uint64_t i = 0; i < (again ? 8 : 6); i++) {
         struct push push = part_of(shard, PUSH_UPDATE, WIDTH, 1 + i, i / 3);
         fixture_store_push(store, &push, all);
     }
-    if (anew) {
+    if (again) {
         assert_int_equal(store_begin_step(store, shard, 2), CADRE_OK);
     }
     memcpy(before, store_rows(store, shard, 0, WIDTH), sizeof before);
@@ -182,7 +182,7 @@ static void the_early_wait_and_the_late_are_refused(void **state)
 }
 
 /* A contribution is whole, one in part, when the batch fails; then the step is taken once more. */
-static void a_step_begun_anew_is_without_the_old(void **state)
+static void a_step_begun_again_is_without_the_old(void **state)
 {
     (void)state;
     uint32_t shard = fixture_store_create(store, "a", CADRE_F64, 4, 1, OPTIMIZER_SGD);
@@ -235,7 +235,7 @@ static void a_shard_that_is_ahead_passes_a_step_over(void **state)
     struct push older = part_of(shard, PUSH_UPDATE, 1, 19, 0); /* only one step is passed over */
     assert_error(store_push_begin(store, 0, &older, &pushing, &error), CADRE_FAILED_PRECONDITION,
         &error, "step 0 is over, 2 steps were applied; closure 19 comes too late");
-    assert_int_equal(store_begin_step(store, shard, 7), CADRE_OK); /* numbered anew */
+    assert_int_equal(store_begin_step(store, shard, 7), CADRE_OK); /* numbered again */
     assert_int_equal(store_steps(store, shard), 7);
     struct push late = part_of(shard, PUSH_UPDATE, 1, 20, 6);
     assert_error(store_push_begin(store, 0, &late, &pushing, &error), CADRE_FAILED_PRECONDITION,
@@ -323,7 +323,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_of_a_step_before_do_not_change, open_one, close_one),
         cmocka_unit_test_setup_teardown(
             the_early_wait_and_the_late_are_refused, open_one, close_one),
-        cmocka_unit_test_setup_teardown(a_step_begun_anew_is_without_the_old, open_one, close_one),
+        cmocka_unit_test_setup_teardown(a_step_begun_again_is_without_the_old, open_one, close_one),
         cmocka_unit_test_setup_teardown(
             a_shard_that_is_ahead_passes_a_step_over, open_one, close_one),
         cmocka_unit_test_setup_teardown(threads_take_steps_together, open_one, close_one),

@@ -20,7 +20,7 @@
 /* The place of one task. */
 struct seat {
     int listen_fd;
-    int fd; /* -1: nobody is connected */
+    int fd; /* -1: no task is connected */
     struct frame_reader reader;
     bool here;
     uint32_t attempts;
@@ -35,7 +35,7 @@ struct ps_job_daemon {
     pthread_t thread;
     struct session *coordinator; /* of the chief */
     struct wire_arena *arena;
-    bool over;            /* the chief was told that it may go */
+    bool over;            /* the chief was permitted to exit */
     pthread_mutex_t lock; /* over what the test asks for */
     double metric;
     unsigned metrics;
@@ -80,7 +80,7 @@ static void send_members_down(struct ps_job_daemon *daemon)
     }
 }
 
-/* Servers go when nobody is left that could ask them. */
+/* Servers exit when there is no client left. */
 static void send_goodbye(struct ps_job_daemon *daemon)
 {
     const struct task_down goodbye = {

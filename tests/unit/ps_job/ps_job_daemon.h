@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Worker daemons and a coordinator as the tasks of one crew see them: a socket for each slot, the
+ * Worker daemons and a coordinator for the tasks of one ps job: a socket for each slot, the
  * coordinator's core for the chief, and for the others who is where and when it is over. */
 #ifndef CADRE_TESTS_PS_JOB_PS_JOB_DAEMON_H
 #define CADRE_TESTS_PS_JOB_PS_JOB_DAEMON_H
@@ -20,7 +20,7 @@ void ps_job_daemon_close(struct ps_job_daemon *daemon);
 /* The incarnation to give the program of a slot. */
 uint64_t ps_job_daemon_incarnation(const struct ps_job_daemon *daemon, uint32_t slot);
 
-/* What the evaluator told people last: of its first number, and how often. */
+/* What the evaluator reported last: of its first number, and how often. */
 double ps_job_daemon_metric(struct ps_job_daemon *daemon, unsigned *ret_count);
 
 /* Why a task that is not the chief said that it failed; "" if none did. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew in one program: 3 workers and 2 servers are threads of it. */
+ * A ps job in one program: 3 workers and 2 servers are threads of it. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

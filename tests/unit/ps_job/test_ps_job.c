@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew of processes under daemons: a chief, two workers, two servers and an evaluator are this
- * program, each as it is told. */
+ * A ps job of processes under daemons: a chief, two workers, two servers and an evaluator are this
+ * program, each by its environment. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static int evaluate(void)
     return cadre_evaluator_finish();
 }
 
-/* What is refused in a task of a crew, whichever it is. */
+/* What is refused in a task of a ps job, whichever it is. */
 static int misuse(void)
 {
     cadre_strategy *strategy;
@@ -291,7 +291,7 @@ static bool has_failed(void *data)
     return text[0] != '\0';
 }
 
-/* A ps that cannot have its memory says why, and the job hears it. */
+/* A ps that cannot have its memory reports why, and the job fails with that. */
 static void a_failure_is_reported(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task without a part in the ledger: what it says, and what it makes of what it hears. */
+ * A task without a part in the ledger: what it sends, and how it handles what it receives. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -174,7 +174,7 @@ static void its_failure_is_reported_until_it_is_received(void **state)
     receive(&members);
     fake.events.disconnected(fake.events.user);
     ps_task_failed(ps_task, &first);
-    assert_int_equal(fake.sent, 1); /* nobody would hear it */
+    assert_int_equal(fake.sent, 1); /* no connection would carry it */
     fake.events.connected(fake.events.user);
     ps_task_failed(ps_task, &other);
     assert_int_equal(fake.sent, 3);
@@ -241,7 +241,7 @@ static void a_failure_meets_a_reconnection(void **state)
     assert_int_equal(pthread_create(&threads[1], NULL, reconnect, NULL), 0);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    /* Whatever came first: the newest connection has heard it. */
+    /* Whatever came first: the newest connection has received it. */
     assert_int_equal(fake.types[fake.sent - 1], TASK_UP_REPORT);
 }
 

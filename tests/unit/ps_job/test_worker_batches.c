@@ -136,7 +136,7 @@ static cadre_status read_wrongly(cadre_closure *closure, cadre_tensor *outputs[]
                  batch == NULL;
     cadre_tensor_release(component);
     cadre_per_replica_release(first);
-    return right ? CADRE_OK : cadre_fail(CADRE_INTERNAL, "a mistake was not told");
+    return right ? CADRE_OK : cadre_fail(CADRE_INTERNAL, "a mistake was not refused");
 }
 
 static cadre_status read_well(cadre_closure *closure, cadre_tensor *outputs[], void *user)

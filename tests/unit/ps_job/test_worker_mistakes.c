@@ -150,7 +150,7 @@ static cadre_status make_mistake(cadre_closure *closure, cadre_tensor *outputs[]
     int64_t i = *(const int64_t *)cadre_tensor_const_data(row);
     if (!expected_text(
             mistakes[i].call(own), CADRE_FAILED_PRECONDITION, mistakes[i].expected_text)) {
-        return cadre_fail(CADRE_INTERNAL, "row %lld is not told", (long long)i);
+        return cadre_fail(CADRE_INTERNAL, "row %lld is not refused", (long long)i);
     }
     return cadre_run(own, nothing, NULL, NULL, 0, NULL);
 }

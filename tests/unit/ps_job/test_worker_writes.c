@@ -233,7 +233,7 @@ static cadre_status run_wrongly(cadre_closure *closure, cadre_tensor *outputs[],
         if (!expected_text(
                 cadre_run(cadre_strategy_current(), write_wrongly, &mistakes[i], NULL, 0, NULL),
                 CADRE_INVALID_ARGUMENT, words[i])) {
-            return cadre_fail(CADRE_INTERNAL, "mistake %d was not told", i);
+            return cadre_fail(CADRE_INTERNAL, "mistake %d was not refused", i);
         }
     }
     return CADRE_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew of workers with several replicas each, by hand, whose closures tests call one by one. */
+ * A ps job of workers with several replicas each, by hand, whose closures tests call one by one. */
 #ifndef CADRE_TESTS_UNIT_PS_JOB_WORKER_CALLS_H
 #define CADRE_TESTS_UNIT_PS_JOB_WORKER_CALLS_H
 
@@ -27,7 +27,7 @@ cadre_status call(const char *function, const cadre_closure_argument *arguments,
 /* The one number that a closure returns; the test fails with its error. */
 float call_f32(const char *function);
 
-/* Whether a call was refused so; else it is told what came instead. */
+/* Whether a call was refused so; else it prints what came instead. */
 bool expected_text(cadre_status status, cadre_status wanted, const char *part);
 
 #endif

@@ -49,7 +49,7 @@ static struct {
     const void *last_memory;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* --- the crew --- */
+/* --- the ps job --- */
 
 void fake_attach(cadre_strategy *strategy, uint32_t servers, const cadre_partitioner *partitioner)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew whose servers are plain memory of the test: what worker/library/ps/client/client.h and
+ * A ps job whose servers are plain memory of the test: what worker/library/ps/client/client.h and
  * worker/library/runtime/ps_job/ps_job.h promise, without connections. (The linker puts these
  * functions in place of those.) It checks what it is asked, and keeps count. */
 #ifndef CADRE_TESTS_SERVED_FAKE_SERVERS_H

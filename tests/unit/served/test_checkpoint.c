@@ -365,7 +365,7 @@ static void large_ones_are_streamed(void **state)
     fake_end(strategy);
 }
 
-static void what_it_does_not_hold_is_told(void **state)
+static void what_it_does_not_hold_is_refused(void **state)
 {
     (void)state;
     static const int64_t dims[] = {10, 2};
@@ -387,7 +387,8 @@ static void what_it_does_not_hold_is_told(void **state)
     variable = create(strategy, "w", CADRE_F64, 2, dims, NULL);
     assert_public_error(
         memory_train(strategy, variable, &momentum), CADRE_NOT_FOUND, "it holds no 'w/momentum'");
-    strategy->state = STATE_PRESENT; /* after the first step: a new one begins anew */
+    strategy->state =
+        STATE_PRESENT; /* after the first step: a new one begins with initial values */
     variable = create(strategy, "late", CADRE_F64, 2, dims, NULL);
     fake_end(strategy);
     strategy = begin(1, 1, test_temp_dir());
@@ -505,7 +506,7 @@ int main(void)
         cmocka_unit_test(a_job_goes_on_in_another_placement),
         cmocka_unit_test(values_move_between_placements),
         cmocka_unit_test(large_ones_are_streamed),
-        cmocka_unit_test(what_it_does_not_hold_is_told),
+        cmocka_unit_test(what_it_does_not_hold_is_refused),
         cmocka_unit_test(damage_is_reported),
         cmocka_unit_test(a_lost_server_costs_one_checkpoint),
         cmocka_unit_test(a_restore_that_fails_can_be_made_again),

@@ -333,7 +333,7 @@ static void a_closure_finds_what_it_would_create(void **state)
     fake_end(strategy);
 }
 
-static void what_has_ended_is_told(void **state)
+static void what_has_ended_is_refused(void **state)
 {
     (void)state;
     const int64_t rows = 3;
@@ -398,7 +398,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(placements_are_chosen),
         cmocka_unit_test(a_closure_finds_what_it_would_create),
-        cmocka_unit_test(what_has_ended_is_told),
+        cmocka_unit_test(what_has_ended_is_refused),
         cmocka_unit_test(a_creation_that_fails_can_be_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

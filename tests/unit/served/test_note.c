@@ -40,7 +40,7 @@ static void a_note_is_read_back(void **state)
     fake_end(strategy);
 }
 
-static void damaged_notes_are_told(void **state)
+static void damaged_notes_are_reported(void **state)
 {
     (void)state;
     const cadre_partitioner four = {.kind = CADRE_PARTITIONER_FIXED, .shards = 4};
@@ -75,19 +75,19 @@ static void damaged_notes_are_told(void **state)
     fake_end(strategy);
 }
 
-static void names_that_there_are_are_told(void **state)
+static void names_that_there_are_are_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = fake_begin(2, NULL);
     cadre_variable *variable;
-    fake_note("cadre/crew", "secret", 6);
+    fake_note("cadre/group", "secret", 6);
     assert_public_error(cadre_variable_find(NULL, "w", &variable), CADRE_NOT_FOUND, "none yet");
     create(strategy, "embedding");
     create(strategy, "bias");
     assert_public_error(
         cadre_variable_find(NULL, "w", &variable), CADRE_NOT_FOUND, "are 'embedding', 'bias'");
     assert_public_error(
-        cadre_variable_find(NULL, "cadre/crew", &variable), CADRE_NOT_FOUND, "'cadre/crew'");
+        cadre_variable_find(NULL, "cadre/group", &variable), CADRE_NOT_FOUND, "'cadre/group'");
     char name[121];
     for (int i = 0; i < 6; i++) {
         memset(name, 'a' + i, 120);
@@ -101,7 +101,7 @@ static void names_that_there_are_are_told(void **state)
         "no parameter servers");
 }
 
-static void a_lost_server_is_told(void **state)
+static void a_lost_server_is_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = fake_begin(2, NULL);
@@ -124,9 +124,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_note_is_read_back),
-        cmocka_unit_test(damaged_notes_are_told),
-        cmocka_unit_test(names_that_there_are_are_told),
-        cmocka_unit_test(a_lost_server_is_told),
+        cmocka_unit_test(damaged_notes_are_reported),
+        cmocka_unit_test(names_that_there_are_are_reported),
+        cmocka_unit_test(a_lost_server_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,7 +225,7 @@ static void what_does_not_fit_is_named(void **state)
 }
 
 /* Its number is given back all the same (fake_end counts them). */
-static void a_lost_server_is_told(void **state)
+static void a_lost_server_is_reported(void **state)
 {
     (void)state;
     const cadre_partitioner partitioner = fixed(3);
@@ -303,7 +303,7 @@ int main(void)
         cmocka_unit_test(staleness_is_asked_shard_by_shard),
         cmocka_unit_test(a_step_is_pushed_to_all_shards),
         cmocka_unit_test(what_does_not_fit_is_named),
-        cmocka_unit_test(a_lost_server_is_told),
+        cmocka_unit_test(a_lost_server_is_reported),
         cmocka_unit_test(all_threads_push_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

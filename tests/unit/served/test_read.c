@@ -214,7 +214,7 @@ static void a_scalar_has_no_rows(void **state)
     fake_end(strategy);
 }
 
-static void a_lost_server_is_told_by_each(void **state)
+static void a_lost_server_is_reported_by_each(void **state)
 {
     (void)state;
     const cadre_partitioner partitioner = fixed(3);
@@ -252,7 +252,7 @@ int main(void)
         cmocka_unit_test(a_step_is_asked_for),
         cmocka_unit_test(a_tensor_is_filled),
         cmocka_unit_test(a_scalar_has_no_rows),
-        cmocka_unit_test(a_lost_server_is_told_by_each),
+        cmocka_unit_test(a_lost_server_is_reported_by_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

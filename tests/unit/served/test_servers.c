@@ -254,7 +254,7 @@ static void steps_are_numbered_on_after_a_checkpoint(void **state)
 }
 
 /* The step of a batch that failed is taken once more, with none of the first attempt in it. */
-static void a_step_that_failed_is_begun_anew(void **state)
+static void a_step_that_failed_is_begun_again(void **state)
 {
     (void)state;
     cadre_strategy *strategy = begin(4, test_temp_dir());
@@ -313,7 +313,7 @@ int main(void)
         cmocka_unit_test(a_step_is_waited_for_whatever_else_is_pushed),
         cmocka_unit_test(steps_of_rows_are_all_shards),
         cmocka_unit_test(steps_are_numbered_on_after_a_checkpoint),
-        cmocka_unit_test(a_step_that_failed_is_begun_anew),
+        cmocka_unit_test(a_step_that_failed_is_begun_again),
         cmocka_unit_test(a_push_that_was_too_old_is_made_once_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

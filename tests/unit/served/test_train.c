@@ -91,7 +91,7 @@ static void they_are_clipped_before(void **state)
     fake_end(strategy);
 }
 
-static void what_cannot_be_built_is_told(void **state)
+static void what_cannot_be_built_is_reported(void **state)
 {
     (void)state;
     const cadre_partitioner three = {.kind = CADRE_PARTITIONER_FIXED, .shards = 3};
@@ -409,7 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_pushed),
         cmocka_unit_test(they_are_clipped_before),
-        cmocka_unit_test(what_cannot_be_built_is_told),
+        cmocka_unit_test(what_cannot_be_built_is_reported),
         cmocka_unit_test(slots_are_read),
         cmocka_unit_test(slots_are_not_written),
         cmocka_unit_test(updates_are_counted),

@@ -273,7 +273,8 @@ static void write_epoch(void *user, const struct store_epoch *epoch)
     fprintf(user, "  epoch ");
     write_cursor(user, &epoch->cursor);
     fprintf(user,
-        " fed %" PRIu64 " steps %" PRIu64 " samples %" PRIx64 "/%" PRIx64 " of %" PRIx64 "/%" PRIx64
+        " consumed %" PRIu64 " steps %" PRIu64 " samples %" PRIx64 "/%" PRIx64 " of %" PRIx64
+        "/%" PRIx64
         "%s",
         consumption->steps, consumption->samples, consumption->consumed[0],
         consumption->consumed[1], consumption->expected[0], consumption->expected[1],
@@ -377,7 +378,7 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
         write_one_checkpoint(out, &job->origin);
     }
     if (job->restore.published.number > 0) {
-        fprintf(out, "  told of %" PRIu64 " in generation %" PRIu64 "\n",
+        fprintf(out, "  notified of %" PRIu64 " in generation %" PRIu64 "\n",
             job->restore.published.position, job->restore.published.number);
     }
     if (job->lost.position > 0) {

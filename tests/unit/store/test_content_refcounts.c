@@ -48,7 +48,7 @@ static void every_reference_is_counted(void **state)
     content_refcounts_free(&counts);
 }
 
-/* Checkpoints come and go for ever: what nobody needs does not add up. */
+/* Checkpoints come and go for ever: unused contents do not add up. */
 static void what_is_dropped_takes_no_room(void **state)
 {
     (void)state;

@@ -14,8 +14,8 @@ static void assert_holds(struct store *store, const char *part)
     free(text);
 }
 
-/* A life takes over what is recorded of the one before, unless its own record says that it does
- * not; a statement that comes late changes nothing. */
+/* An incarnation takes over what is recorded of the one before, unless its own record says that it
+ * does not; a statement that comes late changes nothing. */
 static void check_store(struct store *store, struct cadre_error *error)
 {
     struct core_record next = record_task(1, 1, 9);

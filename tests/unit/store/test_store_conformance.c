@@ -114,9 +114,9 @@ static void reports_all_that_was_written(void **state)
         "  plan 2/fffffffffffffffd after 1/fffffffffffffffe resume 6 members 1 at 1004\n"
         "  stream 1 \"train\" samples 1000 shares\n"
         "  stream 2 \"validate\" samples 2000\n"
-        "  epoch (1,0: first 1 begin 2 steps 0) fed 4 steps 32 samples fffffffffffffffb/4 of "
+        "  epoch (1,0: first 1 begin 2 steps 0) consumed 4 steps 32 samples fffffffffffffffb/4 of "
         "fffffffffffffffb/7 provable\n"
-        "  epoch (2,5: first 2 begin 4 steps 0) fed 2 steps 16 samples fffffffffffffffd/2 of "
+        "  epoch (2,5: first 2 begin 4 steps 0) consumed 2 steps 16 samples fffffffffffffffd/2 of "
         "fffffffffffffffd/7\n"
         "  checkpoint at 4 \"step-4\" of 1/fffffffffffffffe 77 bytes 01020300\n"
         "  checkpoint at 5 \"step-5\" shared of 1/fffffffffffffffe 77 bytes 01020300\n"
@@ -183,8 +183,9 @@ static void what_begins_beyond_a_plan_is_void(void **state)
     assert_holds(store, "at stream 1 epoch 3 steps 5 applied 0\n");
     assert_holds(store, "at stream 2 epoch 0 steps 0 applied 5\n");
     assert_ok(COMMIT(store, true, error, record_plan(1, 1, 22)), error);
-    assert_holds(store, "epoch (1,0: first 0 begin 0 steps 0) fed 20 steps 160 samples");
-    assert_holds(store, "epoch (2,0: first 10 begin 20 steps 0) fed 5"); /* until newer comes */
+    assert_holds(store, "epoch (1,0: first 0 begin 0 steps 0) consumed 20 steps 160 samples");
+    assert_holds(store, "epoch (2,0: first 10 begin 20 steps 0) consumed 5"); /* until newer comes "
+                        "*/
     assert_lacks(store, "epoch (1,1:");
     assert_holds(store, "at stream 1 epoch 3 steps 5"); /* its end began before, at 10 */
     assert_ok(
@@ -202,10 +203,10 @@ static void a_plan_goes_back_to_an_earlier_run(void **state)
     assert_ok(COMMIT(store, true, error, record_job(1, 1), record_consumed(1, 1, 0, 2, 10),
                   record_consumed(1, 1, 0, 20, 15), record_consumed(1, 1, 0, 30, 18)),
         error);
-    assert_holds(store, "epoch (1,0: first 15 begin 30 steps 0) fed 18 steps");
+    assert_holds(store, "epoch (1,0: first 15 begin 30 steps 0) consumed 18 steps");
     assert_ok(COMMIT(store, true, error, record_plan(1, 1, 25)), error);
-    assert_holds(store, "epoch (1,0: first 10 begin 20 steps 0) fed 15 steps");
-    /* Below the newest checkpoint nobody goes back: its runs fold into one. */
+    assert_holds(store, "epoch (1,0: first 10 begin 20 steps 0) consumed 15 steps");
+    /* No plan resumes before the newest checkpoint: its runs fold into one. */
     assert_ok(COMMIT(store, true, error, record_checkpoint(1, 24, "c"),
                   record_consumed(1, 1, 0, 26, 16), record_plan(1, 2, 20)),
         error);

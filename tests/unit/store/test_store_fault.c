@@ -160,7 +160,7 @@ static struct store *open_reported(bool sqlite)
     return store;
 }
 
-/* A failure to read is told and changes nothing; who asks again is told all. */
+/* A failure to read is returned and changes nothing; the next read returns all. */
 static void a_failure_to_read_is_reported(void **state)
 {
     (void)state;

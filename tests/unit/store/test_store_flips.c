@@ -25,7 +25,7 @@ struct whole {
 };
 
 struct outcome {
-    unsigned right;   /* everything told is as it was */
+    unsigned right;   /* everything read is as it was */
     unsigned refused; /* the file, when it is opened or read */
     unsigned named;   /* some job, the others are right */
 };
@@ -88,7 +88,7 @@ static size_t part_size(const char *part)
     return next != NULL ? (size_t)(next - part) + 1 : strlen(part);
 }
 
-/* Every job is told as it was, or named as damaged; *ret_named: how many are. */
+/* Every job is read as it was, or named as damaged; *ret_named: how many are. */
 static bool is_served_right(const char *wanted, const char *reported, unsigned *ret_named)
 {
     *ret_named = 0;
@@ -99,13 +99,13 @@ static bool is_served_right(const char *wanted, const char *reported, unsigned *
         *ret_named += damaged ? 1 : 0;
         if (!damaged && (was == NULL || part_size(was) != part_size(part) ||
                             memcmp(was, part, part_size(part)) != 0)) {
-            print_message("told:\n%.*s", (int)part_size(part), part);
+            print_message("read:\n%.*s", (int)part_size(part), part);
             return false;
         }
     }
     for (const char *part = wanted; *part != '\0'; part += part_size(part)) {
         if (part_of_job(reported, part) == NULL) {
-            print_message("not told:\n%.*s", (int)part_size(part), part);
+            print_message("not read:\n%.*s", (int)part_size(part), part);
             return false;
         }
     }

@@ -29,7 +29,7 @@ static struct core_record record_published(uint64_t number, uint64_t position)
         .published = {.number = number, .position = position}};
 }
 
-/* The newest that was damaged is remembered, and the origin is the one that was told last. */
+/* The newest damaged checkpoint is kept, and the origin is the last one recorded. */
 static void check_store(struct store *store, struct cadre_error *error)
 {
     struct core_record origin = record_checkpoint(1, 20, "older");
@@ -41,9 +41,9 @@ static void check_store(struct store *store, struct cadre_error *error)
     assert_holds(store, "  lost 50: flipped\n");
     assert_holds(store, "newest:  checkpoint at 40 \"own\"");
     assert_ok(COMMIT(store, true, error, record_published(1, 50)), error);
-    assert_holds(store, "  told of 50 in generation 1\n");
+    assert_holds(store, "  notified of 50 in generation 1\n");
     assert_ok(COMMIT(store, true, error, record_lost(40, "gone"), record_published(2, 45)), error);
-    assert_holds(store, "  told of 45 in generation 2\n");
+    assert_holds(store, "  notified of 45 in generation 2\n");
     assert_holds(store, "  lost 50: flipped\n");
     assert_holds(store, "newest:  checkpoint at 33 \"origin\"");
     assert_ok(COMMIT(store, true, error, origin), error);
@@ -76,7 +76,7 @@ static void of_sqlite(void **state)
     store->ops->close(store);
     assert_ok(store_sqlite_open(path, &store, &error), &error); /* its checksums are right */
     assert_holds(store, "  lost 60: gone\n");
-    assert_holds(store, "  told of 45 in generation 2\n");
+    assert_holds(store, "  notified of 45 in generation 2\n");
     assert_holds(store, "newest:  checkpoint at 20 \"older\"");
     store->ops->close(store);
 }

@@ -48,7 +48,7 @@ static int version_of(const char *path)
     return version;
 }
 
-/* Its end has the time of the migration, which nobody knows beforehand. */
+/* Its end has the time of the migration, which is not known beforehand. */
 static cadre_status check_times(void *user, const struct store_job *job, struct cadre_error *error)
 {
     (void)user;
@@ -214,7 +214,7 @@ static void execute(const char *path, const char *sql)
     sqlite3_close(database);
 }
 
-/* Whoever is damaged is told. */
+/* Damaged jobs are reported. */
 static void count_damages(void *user, struct job_id job, const char *what)
 {
     assert_int_equal(job.n, 7);

@@ -47,7 +47,7 @@ static void take_image(struct image *image)
     store->ops->close(store);
 }
 
-/* How many commits of the story are told. */
+/* How many commits of the history are reported. */
 static unsigned commits_of(const struct image *image, size_t log_size, size_t spoiled)
 {
     static const char *folder;
@@ -95,7 +95,7 @@ static void a_part_of_the_log_is_a_part_of_the_story(void **state)
     unsigned before = 0;
     unsigned seen = 0;
     take_image(&image);
-    /* The tables are there from the first: a coordinator that dies before that has told nothing. */
+    /* The tables are there from the first: a coordinator that dies before that has sent nothing. */
     size_t from = image.log_size;
     while (from > 0 && commits_of(&image, from, from) > 0 && from > CUT_BYTES) {
         from -= CUT_BYTES;

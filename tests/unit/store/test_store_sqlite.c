@@ -58,7 +58,7 @@ static void run_story(struct store *store)
     }
 }
 
-/* One statement by somebody else's hand, while the store is closed. */
+/* One statement of another program, while the store is closed. */
 static void meddle(const char *path, const char *sql)
 {
     sqlite3 *database = NULL;
@@ -214,7 +214,7 @@ static void another_version_is_refused(void **state)
     assert_refused(fixture, CADRE_DATA_LOSS, "does not give its version");
 }
 
-static void somebody_elses_database_is_refused(void **state)
+static void foreign_database_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     meddle(fixture->path, "CREATE TABLE recipes(name TEXT)");
@@ -496,7 +496,7 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(everything_is_there_again),
         TEST(a_start_is_counted_for_good), TEST(a_killed_process_loses_nothing),
         TEST(no_other_user_may_read_it), TEST(a_second_opener_is_refused),
-        TEST(another_version_is_refused), TEST(somebody_elses_database_is_refused),
+        TEST(another_version_is_refused), TEST(foreign_database_is_refused),
         TEST(a_row_that_cannot_be_is_found), TEST(a_changed_row_is_named),
         TEST(a_changed_row_is_not_read), TEST(a_changed_epoch_is_not_read),
         TEST(a_file_that_is_no_database_is_refused), TEST(a_damaged_file_is_refused),

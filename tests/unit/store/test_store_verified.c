@@ -47,7 +47,7 @@ static void check_store(struct store *store, struct cadre_error *error)
     assert_ok(COMMIT(store, true, error, record_plan(1, 3, 29), record_watermark(1, 3, 60)), error);
     assert_true(holds(store, "  verified 20 ffffffffffffffff\n"));
     assert_ok(COMMIT(store, true, error, record_verified(1, 29, 8)), error);
-    assert_ok(COMMIT(store, true, error, record_verified(1, 29, 9)), error); /* told once more */
+    assert_ok(COMMIT(store, true, error, record_verified(1, 29, 9)), error); /* once more */
     assert_true(holds(store, "  verified 29 9\n"));
     assert_true(holds(store, "  equal at 0 5\n"
                              "  equal at 20 ffffffffffffffff\n"

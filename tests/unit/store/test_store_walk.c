@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A ledger is told part by part, by each store alike. */
+ * A ledger is read part by part, from each store alike. */
 #include <stdio.h>
 
 #include "common/pure/assert.h"

@@ -99,7 +99,7 @@ static void assert_whole(struct store *store)
         " after 10000000022/",
         " resume 10000000020 members 2 at 10000000023\n",
         " samples 10000000024\n",
-        "  epoch (1,10000000031: first 10000000025 begin 10000000026 steps 0) fed 10000000035 "
+        "  epoch (1,10000000031: first 10000000025 begin 10000000026 steps 0) consumed 10000000035 "
         "steps 10000000036 samples ",
         "  at stream 1 epoch 10000000031 steps 10000000034 applied ",
         "checkpoint at 10000000028 \"step\"",
@@ -111,7 +111,7 @@ static void assert_whole(struct store *store)
     free(text);
 }
 
-/* The end of a job, which is told of another one. */
+/* The end of a job, which is recorded of another one. */
 static void write_end(struct store *store)
 {
     write_one(store, record_job(JOB + 1, 1), TEN + 60, NULL, 0);

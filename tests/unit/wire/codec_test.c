@@ -269,7 +269,7 @@ static void job_info_says_what_it_means(void **state)
     wire_buffer_free(&buffer);
 }
 
-/* Absence has a value in the model: nobody, any stream, nothing published. */
+/* Absence has a value in the model: no task, any stream, nothing published. */
 static void absence_says_what_it_means(void **state)
 {
     (void)state;
@@ -290,17 +290,17 @@ static void absence_says_what_it_means(void **state)
                 .halt_stream = STREAM_ANY,
             },
     };
-    struct task_down told;
+    struct task_down unpacked;
     assert_non_null(own);
     assert_ok(wire_pack_task_down(&down, &buffer, &error), &error);
-    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &told, &error), &error);
-    assert_true(told.plan.source == SOURCE_NONE && told.plan.halt_stream == STREAM_ANY);
+    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &unpacked, &error), &error);
+    assert_true(unpacked.plan.source == SOURCE_NONE && unpacked.plan.halt_stream == STREAM_ANY);
     down.plan.source = 0;
     down.plan.halt_stream = 0;
     wire_buffer_clear(&buffer);
     assert_ok(wire_pack_task_down(&down, &buffer, &error), &error);
-    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &told, &error), &error);
-    assert_true(told.plan.source == 0 && told.plan.halt_stream == 0);
+    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &unpacked, &error), &error);
+    assert_true(unpacked.plan.source == 0 && unpacked.plan.halt_stream == 0);
     down = (struct task_down){.type = TASK_DOWN_RELEASE,
         .release = {.generation = {1, 2},
             .checkpoint_at = POSITION_NONE,
@@ -308,8 +308,8 @@ static void absence_says_what_it_means(void **state)
             .published = POSITION_NONE}};
     wire_buffer_clear(&buffer);
     assert_ok(wire_pack_task_down(&down, &buffer, &error), &error);
-    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &told, &error), &error);
-    assert_true(told.release.published == POSITION_NONE);
+    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &unpacked, &error), &error);
+    assert_true(unpacked.release.published == POSITION_NONE);
     wire_arena_free(own);
     wire_buffer_free(&buffer);
 }
@@ -372,7 +372,7 @@ static size_t mutate(struct prng *prng, uint8_t *bytes, size_t size, size_t capa
     return size;
 }
 
-/* What passed the border can be packed and passes it again, and then comes out the same. */
+/* What was unpacked can be packed and unpacked again, and is then the same. */
 static void check_stable(
     const struct sample *sample, const uint8_t *bytes, size_t size, size_t *accepted)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The largest messages that the limits allow cross the border; one more entry does not. */
+ * The largest messages that the limits allow are unpacked; one more entry is refused. */
 #include "tests/unit/wire/refuse.h"
 
 SEND(task_down)

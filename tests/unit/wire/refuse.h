@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tests of the border's rules share: a careless peer that packs and sends what it likes.
+ * What the tests of the decoder's rules share: a careless peer that packs and sends anything.
  * Included once by each test program. */
 #ifndef CADRE_TESTS_UNIT_WIRE_REFUSE_H
 #define CADRE_TESTS_UNIT_WIRE_REFUSE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every rule of the border but those for a JobSpec: one bent field at a time must be refused with a
- * sentence that names the message, the field, the value and the limit. */
+ * Every rule of the decoder but those for a JobSpec: one bent field at a time must be refused with
+ * a sentence that names the message, the field, the value and the limit. */
 #include "cadre/v1/agent.pb-c.h"
 #include "cadre/v1/jobs.pb-c.h"
 #include "tests/unit/wire/refuse.h"
@@ -564,17 +564,17 @@ static void texts_are_made_fit(void **state)
     }
     text[1200] = '\0';
     struct task_down down = {.type = TASK_DOWN_ABORT, .generation = {1, 1}, .reason = text};
-    struct task_down told;
+    struct task_down unpacked;
     wire_buffer_clear(&packed);
     wire_arena_reset(arena);
     assert_ok(wire_pack_task_down(&down, &packed, &error), &error);
-    assert_ok(wire_unpack_task_down(packed.bytes, packed.size, arena, &told, &error), &error);
-    assert_int_equal(strlen(told.reason), LIMIT_TEXT_BYTES - 2);
+    assert_ok(wire_unpack_task_down(packed.bytes, packed.size, arena, &unpacked, &error), &error);
+    assert_int_equal(strlen(unpacked.reason), LIMIT_TEXT_BYTES - 2);
     down.reason = NULL;
     wire_buffer_clear(&packed);
     assert_ok(wire_pack_task_down(&down, &packed, &error), &error);
-    assert_ok(wire_unpack_task_down(packed.bytes, packed.size, arena, &told, &error), &error);
-    assert_string_equal(told.reason, "");
+    assert_ok(wire_unpack_task_down(packed.bytes, packed.size, arena, &unpacked, &error), &error);
+    assert_string_equal(unpacked.reason, "");
 }
 
 int main(void)

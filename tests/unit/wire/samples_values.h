@@ -74,7 +74,7 @@ const struct task_up sample_arrive = {
             .verified = {198, UINT64_MAX},
         },
 };
-/* What is fed can be nothing and known to be nothing. */
+/* The consumption can be nothing and known to be nothing. */
 static const struct task_up arrive_nothing_consumed = {
     .type = TASK_UP_ARRIVE,
     .arrive = {.generation = {1, 0}, .consumption = {.provable = true}},

@@ -109,7 +109,7 @@ static bool is_bound(const struct wide *one, const struct wide *other)
     return found;
 }
 
-/* What is behind the border is packed again: the same, to the last bit. */
+/* What was unpacked is packed again: the same, to the last bit. */
 static bool comes_back(const struct sample *sample, const ProtobufCMessage *message)
 {
     bool unpacked;

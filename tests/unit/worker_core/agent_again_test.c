@@ -30,7 +30,7 @@ static void passes(struct fixture *fixture, uint64_t us)
     plain(fixture, AGENT_EVENT_TICK);
 }
 
-/* The machine goes in a minute: that is told however late the coordinator is back. */
+/* The machine goes in a minute: that is sent however late the coordinator is back. */
 static void test_a_notice_outlives_the_link(void **state)
 {
     (void)state;
@@ -70,8 +70,8 @@ static void fails(
                 .text = why}});
 }
 
-/* Its exit tells neither that the program failed nor of what: that is told before it, to whoever
- * may not have heard of either. */
+/* The exit reports neither the failure of the program nor its cause: the failure is sent before it,
+ * to a coordinator that may have received neither. */
 static void test_a_failure_outlives_the_link_and_the_task(void **state)
 {
     (void)state;
@@ -93,7 +93,7 @@ static void test_a_failure_outlives_the_link_and_the_task(void **state)
         assert_true(failure < gone);
         assert_true(strstr(fixture->transcript.text, "hello") < failure);
         if (ended == 1) {
-            stop_one(fixture, task); /* it is heard */
+            stop_one(fixture, task); /* it is acknowledged */
             relink(fixture);
             assert_false(is_sent(fixture, "different paths"));
         }
@@ -161,7 +161,7 @@ static void test_datasets_outlive_one_of_two_tasks(void **state)
     fixture_close(fixture);
 }
 
-/* Somebody accepts its connections and never welcomes it: that is no coordinator. */
+/* A peer that accepts its connections and never welcomes it is no coordinator. */
 static void test_who_does_not_welcome_keeps_no_orphans(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void stops_in(struct fixture *fixture, struct task_ref task, uint64_t gra
                       .stop = {.job = task.job, .one = true, .task = task, .grace_us = grace_us}});
 }
 
-/* The first that is told counts, unless a later one says sooner. */
+/* The first one counts, unless a following one is sooner. */
 static void test_a_second_stop_gives_no_more_time(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void test_another_content_is_published_again(void **state)
     fixture_close(fixture);
 }
 
-/* An older plan names nobody of the newer generation, and ends nothing of it. */
+/* An older plan names no task of the newer generation, and ends nothing of it. */
 static void test_an_older_plan_removes_no_task(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void test_an_older_plan_removes_no_task(void **state)
                 .arrive = {
                     .generation = SECOND, .up_to = 6, .applied = 4, .cursor = {.stream = 1}}});
     }
-    expect(fixture, "send arrived job 1 g2 tasks 2 up to 6 applied 4 fed 0 stream 1\n");
+    expect(fixture, "send arrived job 1 g2 tasks 2 up to 6 applied 4 consumed 0 stream 1\n");
     fixture_close(fixture);
 }
 

@@ -93,15 +93,15 @@ static void test_survivor_goes_on_alone(void **state)
     expect(fixture, "j1.0.1 tell\n");
     arrives(fixture, first, 6, 4); /* of the older one */
     expect(fixture, "");
-    /* The one that is gone holds nobody back any more, and no older report is said again. */
+    /* The removed one holds no member back any more, and no older report is sent again. */
     arrives_in(fixture, SECOND, first, 4, 40);
-    expect(fixture, "send arrived job 1 g2 tasks 1 up to 9 applied 4 fed 40 stream 1\n");
+    expect(fixture, "send arrived job 1 g2 tasks 1 up to 9 applied 4 consumed 40 stream 1\n");
     relink(fixture);
     expect(fixture, "send hello\n"
                     "j1.0.1 send started pid 4711\n"
                     "j1.0.1 send said hello g2 at 4 clean released 4 arrived 9\n"
                     "j1.1.2 send gone code 1 signal 0\n"
-                    "send arrived job 1 g2 tasks 1 up to 9 applied 4 fed 40 stream 1\n");
+                    "send arrived job 1 g2 tasks 1 up to 9 applied 4 consumed 40 stream 1\n");
     fixture_close(fixture);
 }
 
@@ -131,7 +131,7 @@ static void test_plan_leaves_a_task_out(void **state)
     fixture_close(fixture);
 }
 
-/* An older plan takes nobody back, and one that is said again changes nothing. */
+/* An older plan takes no task back, and a duplicate changes nothing. */
 static void test_plans_only_go_forward(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void test_plans_only_go_forward(void **state)
     arrives_in(fixture, SECOND, task_of(1, 1, 2), 4, 40);
     expect(fixture, "j1.0.1 tell\nj1.1.2 tell\n"
                     "j1.0.1 tell\nj1.1.2 tell\n"
-                    "send arrived job 1 g2 tasks 2 up to 9 applied 4 fed 40 stream 1\n");
+                    "send arrived job 1 g2 tasks 2 up to 9 applied 4 consumed 40 stream 1\n");
     fixture_close(fixture);
 }
 
@@ -179,11 +179,11 @@ static void test_replacement_joins(void **state)
     assert_null(strstr(fixture->transcript.text, "join"));
     arrives_in(fixture, SECOND, task_of(1, 0, 1), 5, 50);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    /* What was fed is told by the one that has applied least. */
+    /* The consumption is that of the member that has applied least. */
     arrives_in(fixture, SECOND, joiner, 4, 40);
-    expect(fixture, "send arrived job 1 g2 tasks 2 up to 9 applied 4 fed 40 stream 1\n");
+    expect(fixture, "send arrived job 1 g2 tasks 2 up to 9 applied 4 consumed 40 stream 1\n");
     arrives_in(fixture, SECOND, joiner, 5, 50);
-    expect(fixture, "send arrived job 1 g2 tasks 2 up to 9 applied 5 fed 50 stream 1\n");
+    expect(fixture, "send arrived job 1 g2 tasks 2 up to 9 applied 5 consumed 50 stream 1\n");
     fixture_close(fixture);
 }
 
@@ -218,7 +218,7 @@ static void test_datasets_are_resent_once(void **state)
     fixture_close(fixture);
 }
 
-/* A job that tells more than can be remembered is heard, and leaves room for others. */
+/* A job with more datasets than can be kept is relayed, and leaves room for others. */
 static void test_too_many_datasets(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void test_part_is_sent_when_it_is_published(void **state)
     assert_null(strstr(fixture->transcript.text, "checkpoint-3"));
     plain(fixture, AGENT_EVENT_LINK_DOWN);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    published(fixture, CADRE_OK); /* nobody hears it */
+    published(fixture, CADRE_OK); /* no link is up */
     expect(fixture, "");
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text, "said part g1 at 3 checkpoint-3.json\n"));

@@ -12,19 +12,19 @@ static void test_arrivals_are_folded(void **state)
     arrives(fixture, task_of(1, 0, 1), 6, 2);
     expect(fixture, "");
     arrives(fixture, task_of(1, 1, 2), 2, 0);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 2 applied 0 fed 0 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 2 applied 0 consumed 0 stream 1\n");
     arrives(fixture, task_of(1, 0, 1), 8, 2);
     expect(fixture, "");
     arrives(fixture, task_of(1, 0, 1), 7, 2); /* watermarks are not taken back */
     arrives(fixture, task_of(1, 1, 2), 9, 1);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 1 fed 10 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 1 consumed 10 stream 1\n");
     arrives(fixture, task_of(1, 1, 2), 9, 2);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 2 fed 20 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 2 consumed 20 stream 1\n");
     exits(fixture, task_of(1, 1, 2), 1);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    arrives(fixture, task_of(1, 0, 1), 12, 4); /* nobody gets past a member that is gone */
+    arrives(fixture, task_of(1, 0, 1), 12, 4); /* no member gets past a removed one */
     arrives(fixture, task_of(1, 0, 1), 14, 6);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 2 fed 20 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 2 consumed 20 stream 1\n");
     fixture_close(fixture);
 }
 
@@ -39,7 +39,7 @@ static void compares(struct fixture *fixture, struct task_ref task, uint64_t pos
                 .verified = {.position = position, .digest = 7}}});
 }
 
-/* Also where nobody moves on, as when all save; by one of them. */
+/* Also where no member moves on, as when all save; by one of them. */
 static void test_what_was_compared_is_reported(void **state)
 {
     (void)state;
@@ -47,9 +47,11 @@ static void test_what_was_compared_is_reported(void **state)
     compares(fixture, task_of(1, 0, 1), 0); /* with the first of the other */
     expect(fixture, "");
     arrives(fixture, task_of(1, 1, 2), 4, 2);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 4 applied 2 fed 0 stream 1 verified 0\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 4 applied 2 consumed 0 stream 1 verified "
+                    "0\n");
     compares(fixture, task_of(1, 1, 2), 2);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 4 applied 2 fed 0 stream 1 verified 2\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 4 applied 2 consumed 0 stream 1 verified "
+                    "2\n");
     compares(fixture, task_of(1, 0, 1), 2); /* known */
     compares(fixture, task_of(1, 0, 1), 1);
     expect(fixture, "");
@@ -67,7 +69,7 @@ static void wants(struct fixture *fixture, struct task_ref task, uint64_t up_to,
                 .generation = FIRST, .up_to = up_to, .wanted = wanted, .cursor = {.stream = 1}}});
 }
 
-/* The most of what is wanted is told at once, also beside one that never arrives. */
+/* The largest `wanted` is sent at once, also beside one that never arrives. */
 static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
 {
     (void)state;
@@ -76,13 +78,16 @@ static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
     expect(fixture, "");
     wants(fixture, task_of(1, 1, 2), 1, 1);
     expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 0 applied 0 fed 0 stream 0 slot 1 wants 1\n");
+        fixture, "send arrived job 1 g1 tasks 2 up to 0 applied 0 consumed 0 stream 0 slot 1 wants "
+                 "1\n");
     wants(fixture, task_of(1, 0, 1), 1, 1);
     expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 fed 0 stream 1 slot 1 wants 1\n");
+        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 1 wants "
+                 "1\n");
     wants(fixture, task_of(1, 0, 1), 1, 2);
     expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 fed 0 stream 1 slot 0 wants 2\n");
+        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 0 wants "
+                 "2\n");
     wants(fixture, task_of(1, 1, 2), 1, 2); /* known */
     expect(fixture, "");
     plain(fixture, AGENT_EVENT_LINK_DOWN);
@@ -100,7 +105,8 @@ static void test_nothing_is_taken_back(void **state)
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     wants(fixture, task_of(1, 1, 2), 1, 1);
     expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 fed 0 stream 1 slot 0 wants 2\n");
+        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 0 wants "
+                 "2\n");
     arrives(fixture, task_of(1, 0, 1), 4, 2);
     arrives(fixture, task_of(1, 1, 2), 4, 2);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
@@ -121,7 +127,7 @@ static void begins(struct fixture *fixture, struct task_ref task, uint64_t begin
                 .consumption = {.samples = begin}}});
 }
 
-/* The coordinator hears of each run, also of one that members have left already. */
+/* The coordinator receives each run, also one that members have left already. */
 static void test_each_run_is_folded(void **state)
 {
     (void)state;
@@ -130,12 +136,12 @@ static void test_each_run_is_folded(void **state)
     begins(fixture, task_of(1, 1, 2), 1);
     begins(fixture, task_of(1, 0, 1), 2);
     begins(fixture, task_of(1, 0, 1), 3);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 fed 1 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 consumed 1 stream 1\n");
     begins(fixture, task_of(1, 1, 2), 2);
     begins(fixture, task_of(1, 1, 2), 3);
     begins(fixture, task_of(1, 1, 2), 2); /* not taken back */
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 fed 2 stream 2\n"
-                    "send arrived job 1 g1 tasks 2 up to 9 applied 3 fed 3 stream 3\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 consumed 2 stream 2\n"
+                    "send arrived job 1 g1 tasks 2 up to 9 applied 3 consumed 3 stream 3\n");
     fixture_close(fixture);
 }
 
@@ -192,17 +198,17 @@ static void test_epochs_that_are_over_are_resent(void **state)
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text,
-        "send arrived job 1 g1 tasks 2 up to 6 applied 5 fed 105 stream 1\n"
-        "send arrived job 1 g1 tasks 2 up to 4 applied 4 fed 4 stream 1\n"));
+        "send arrived job 1 g1 tasks 2 up to 6 applied 5 consumed 105 stream 1\n"
+        "send arrived job 1 g1 tasks 2 up to 4 applied 4 consumed 4 stream 1\n"));
     is_in_epoch(fixture, task_of(1, 0, 1), 1, 2, 9);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     is_planned(fixture, 2, 4); /* the second epoch's end is not on its line */
     expect(fixture, "j1.0.1 tell\n");
     is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 4);
-    expect(fixture, "send arrived job 1 g2 tasks 1 up to 5 applied 4 fed 104 stream 1\n"
-                    "send arrived job 1 g2 tasks 1 up to 4 applied 4 fed 4 stream 1\n");
+    expect(fixture, "send arrived job 1 g2 tasks 1 up to 5 applied 4 consumed 104 stream 1\n"
+                    "send arrived job 1 g2 tasks 1 up to 4 applied 4 consumed 4 stream 1\n");
     is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 5);
-    expect(fixture, "send arrived job 1 g2 tasks 1 up to 6 applied 5 fed 105 stream 1\n");
+    expect(fixture, "send arrived job 1 g2 tasks 1 up to 6 applied 5 consumed 105 stream 1\n");
     fixture_close(fixture);
 }
 

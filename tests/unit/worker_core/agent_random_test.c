@@ -65,7 +65,7 @@ static struct task_down any_task_down(struct prng *prng, struct roster_entry *ro
         down.refused.text = "no";
         break;
     default:
-        down.reason = "somebody died";
+        down.reason = "a peer died";
         break;
     }
     return down;

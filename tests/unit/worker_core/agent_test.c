@@ -80,13 +80,13 @@ static void test_adopted_tasks_go_on(void **state)
     fixture_close(fixture);
 }
 
-/* It takes no slot, and how it ended is told when its last words are read. */
+/* It takes no slot, and its end is sent when its last output is read. */
 static void test_a_task_is_adopted_after_its_end(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_open();
     adopted(fixture, task_of(1, 0, 1), true);
-    adopted(fixture, task_of(1, 0, 3), false); /* its next life */
+    adopted(fixture, task_of(1, 0, 3), false); /* its next incarnation */
     adopted(fixture, task_of(1, 1, 2), false);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     exits(fixture, task_of(1, 0, 1), 9);
@@ -96,7 +96,7 @@ static void test_a_task_is_adopted_after_its_end(void **state)
     fixture_close(fixture);
 }
 
-/* The daemon came back with fewer slots, and nobody is there to speak to. */
+/* The daemon came back with fewer slots, and no link is up. */
 static void test_adopted_tasks_without_a_slot_or_a_coordinator_end(void **state)
 {
     (void)state;
@@ -301,14 +301,14 @@ static void test_new_link_receives_everything_again(void **state)
                 .reason = REPORT_PEER_ERROR,
                 .text = "rank 1 left"}});
     exits(fixture, second, 1);
-    expect(fixture, "j1.1.2 collect\n"); /* nobody to tell it to */
+    expect(fixture, "j1.1.2 collect\n"); /* no link is up */
     welcome(fixture);
     expect(fixture, "send hello\n"
                     "j1.0.1 send started pid 4711\n"
                     "j1.0.1 send said hello g1 at 2 clean released 2 arrived 4 frozen: peer error\n"
                     "j1.0.1 send said report g1 at 2 clean: peer error (rank 1 left)\n"
                     "j1.1.2 send gone code 1 signal 0\n"
-                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 fed 10 stream 1\n");
+                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 consumed 10 stream 1\n");
     happens(fixture, AGENT_EVENT_COLLECTED, second);
     plain(fixture, AGENT_EVENT_LINK_DOWN);
     welcome(fixture);
@@ -365,7 +365,7 @@ static void test_drain(void **state)
     plain(fixture, AGENT_EVENT_DRAIN);
     expect(fixture, "send draining\n");
     plain(fixture, AGENT_EVENT_LINK_DOWN);
-    plain(fixture, AGENT_EVENT_LINK_UP); /* a coordinator that was started anew knows it at once */
+    plain(fixture, AGENT_EVENT_LINK_UP); /* a restarted coordinator gets it at once */
     expect(fixture, "send hello, draining\n");
     plain(fixture, AGENT_EVENT_LINK_DOWN);
     welcome(fixture);

@@ -27,7 +27,7 @@ static bool is_sent(const struct fixture *fixture, const char *part)
     return strstr(fixture->transcript.text, part) != NULL;
 }
 
-/* Else nobody could prove the epochs that were left while the daemon was away. */
+/* Else the epochs that were left while the daemon was away would have no proof. */
 static void test_what_left_epochs_were_consumed_is_resent(void **state)
 {
     (void)state;
@@ -36,7 +36,7 @@ static void test_what_left_epochs_were_consumed_is_resent(void **state)
     consumed_step(&fixture, 0, 41);
     ready(&fixture, 2, 1, 5, 6);
     reconnects(&fixture);
-    assert_true(is_sent(&fixture, "stream 1 fed 41"));
+    assert_true(is_sent(&fixture, "stream 1 consumed 41"));
     /* In the next generation it is on record. */
     sent(&fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(&fixture, SECOND, 1, 1);
@@ -44,10 +44,10 @@ static void test_what_left_epochs_were_consumed_is_resent(void **state)
     ready(&fixture, 2, 1, 5, 6);
     reconnects(&fixture);
     assert_true(is_sent(&fixture, "hello g2"));
-    assert_false(is_sent(&fixture, "stream 1 fed 41"));
+    assert_false(is_sent(&fixture, "stream 1 consumed 41"));
 }
 
-/* As many as there is room for: the last ones, since those before were told long ago. */
+/* As many as there is room for: the last ones, because those before were sent long ago. */
 static void test_the_last_epochs_are_resent(void **state)
 {
     (void)state;
@@ -63,7 +63,7 @@ static void test_the_last_epochs_are_resent(void **state)
     reconnects(&fixture);
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         char consumed[32];
-        snprintf(consumed, sizeof(consumed), " fed %u", (unsigned)(1000 + epoch));
+        snprintf(consumed, sizeof(consumed), " consumed %u", (unsigned)(1000 + epoch));
         assert_int_equal(is_sent(&fixture, consumed), epoch >= EPOCHS - TASK_CONSUMED_MAX);
     }
 }

@@ -31,7 +31,7 @@ void ready(
 void apply_step(struct fixture *fixture, uint64_t position);
 void peer_error(struct fixture *fixture, const char *text);
 
-/* What it is told. */
+/* Messages to the task. */
 void down(struct fixture *fixture, const struct task_down *message);
 void sent(struct fixture *fixture, enum task_down_type type, struct generation generation);
 void plan_from(

@@ -50,7 +50,7 @@ static void test_regroup_where_the_program_waits_already(void **state)
     stand(&fixture, 70);
     expect(&fixture, "changed\nsend report g1 at 0 clean: halt, in stream 1 as 70\n");
     assert_false(task_core_halts_next(&fixture.core));
-    /* In order: the mesh stays open, and a loss meanwhile is heard of. */
+    /* In order: the mesh stays open, and a loss meanwhile is received. */
     sent(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
 }
@@ -96,7 +96,7 @@ static void test_regroup_is_not_for_the_middle_of_a_turn(void **state)
     expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 wants 3\n");
     assert_true(fixture.core.cursor.nested);
     assert_false(task_core_halts_next(&fixture.core));
-    /* Frozen for another reason it says so, too: nobody comes in there. */
+    /* Frozen for another reason it reports that: no joiner enters there. */
     sent(&fixture, TASK_DOWN_ABORT, FIRST);
     assert_true(fixture.core.begun && fixture.core.begun_nested);
 }

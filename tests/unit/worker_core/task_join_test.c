@@ -55,7 +55,7 @@ static void test_joiner(void **state)
     step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
                        .position = 27,
                        .cursor = {.stream = 1, .epoch = 2, .first = 18, .begin = 20, .steps = 9}});
-    expect(&fixture, "send arrive g2 up to 22 applied 20 stream 1 fed 80 wants 21\n");
+    expect(&fixture, "send arrive g2 up to 22 applied 20 stream 1 consumed 80 wants 21\n");
 }
 
 static void test_joiner_reports_it_when_it_is_connected(void **state)
@@ -135,7 +135,7 @@ static void test_joiner_is_not_needed(void **state)
     expect(&fixture, "exit void: the job goes on or has ended without this task\nchanged\n");
 }
 
-/* Nobody has the first state: it is made by all, or loaded, before SYNCED. */
+/* No task has the first state: it is made by all, or loaded, before SYNCED. */
 static void test_begins_again(void **state)
 {
     (void)state;
@@ -164,7 +164,8 @@ static void test_restored(void **state)
                        .cursor = {.stream = 1, .first = 890, .begin = 890, .steps = 20},
                        .consumption = {.samples = 400}});
     ready(&fixture, 1, 890, 20, 910);
-    expect(&fixture, "changed\nsend arrive g1 up to 902 applied 900 stream 1 fed 400 wants 901\n");
+    expect(&fixture, "changed\nsend arrive g1 up to 902 applied 900 stream 1 consumed 400 wants "
+                     "901\n");
     assert_int_equal(fixture.core.cursor.begin, 900);
 }
 
@@ -201,12 +202,12 @@ static void test_published_is_known_from_releases(void **state)
     expect(&fixture, "changed\nchanged\n");
     simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
-    assert_null(strstr(fixture.transcript.text, "part")); /* nobody needs to hear of it again */
-    /* Also one that has reported hears of it: it may wait for that before it ends. */
+    assert_null(strstr(fixture.transcript.text, "part")); /* it is not sent again */
+    /* Also a task that has reported gets it: it may wait for that before it ends. */
     simple(&fixture, TASK_EVENT_FINISH, 0);
     publish(&fixture, 2);
     assert_true(fixture.core.published == 2);
-    publish(&fixture, 1); /* the newer one is damaged; who was told of it has gone on */
+    publish(&fixture, 1); /* the newer one is damaged; a task that was notified of it has gone on */
     assert_true(fixture.core.published == 2);
 }
 

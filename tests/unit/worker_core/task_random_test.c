@@ -124,7 +124,7 @@ static struct task_down any_down(
         down.refused.text = "no";
         break;
     default:
-        down.reason = "somebody died";
+        down.reason = "a peer died";
         break;
     }
     return down;

@@ -8,7 +8,7 @@
 
 static const struct generation THIRD = {.number = 3, .nonce = 79};
 
-/* Inside of step 1 of ten, with what was fed in step 0. */
+/* Inside of step 1 of ten, with the consumption of step 0. */
 static struct fixture fixture_inside_step_1(void)
 {
     struct fixture fixture = fixture_running(10);
@@ -45,7 +45,7 @@ static void test_survivor_that_has_the_state(void **state)
     expect(&fixture, "form\nchanged\nchanged\n");
     assert_false(task_core_may_enter(&fixture.core, 1));
     ready(&fixture, 1, 0, 10, 10);
-    expect(&fixture, "send arrive g2 up to 3 applied 1 stream 1 fed 40 wants 2\n");
+    expect(&fixture, "send arrive g2 up to 3 applied 1 stream 1 consumed 40 wants 2\n");
     assert_int_equal(fixture.core.cursor.begin, 1);
     assert_int_equal(fixture.core.cursor.first, 0);
     release(&fixture, 3);
@@ -101,7 +101,7 @@ static void test_step_is_taken_over(void **state)
     simple(&fixture, TASK_EVENT_SYNCED, 0); /* it kept its own: nothing is given */
     forget(&fixture);
     ready(&fixture, 1, 0, 10, 10);
-    expect(&fixture, "send arrive g3 up to 4 applied 2 stream 1 fed 80 wants 3\n");
+    expect(&fixture, "send arrive g3 up to 4 applied 2 stream 1 consumed 80 wants 3\n");
 }
 
 /* What it receives lies beside what it has: whoever had applied the step is lost before all of it
@@ -133,7 +133,7 @@ static void test_step_is_not_taken_over(void **state)
     simple(&fixture, TASK_EVENT_SYNCED, 0);
     forget(&fixture);
     ready(&fixture, 1, 0, 10, 10);
-    expect(&fixture, "send arrive g4 up to 3 applied 1 stream 1 fed 40 wants 2\n");
+    expect(&fixture, "send arrive g4 up to 3 applied 1 stream 1 consumed 40 wants 2\n");
     release(&fixture, 3);
     apply_step(&fixture, 1);
     assert_int_equal(fixture.core.position, 2);
@@ -166,7 +166,7 @@ static void test_torn_step_is_begun_again(void **state)
     assert_true(fixture.core.begun);
     forget(&fixture);
     ready(&fixture, 1, 0, 10, 10);
-    expect(&fixture, "send arrive g2 up to 3 applied 1 stream 1 fed 40 wants 2\n");
+    expect(&fixture, "send arrive g2 up to 3 applied 1 stream 1 consumed 40 wants 2\n");
 }
 
 static void test_window_outlives_a_generation(void **state)
@@ -184,7 +184,7 @@ static void test_window_outlives_a_generation(void **state)
     expect(&fixture, "send arrive g2 up to 6 applied 2 stream 1 wants 3\n");
 }
 
-/* Where the program turned to another epoch, what is fed there is that epoch's. */
+/* If the program turned to another epoch, the consumption is that epoch's. */
 static void test_consumption_follows_the_epoch(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void test_consumption_follows_the_epoch(void **state)
     step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
                        .position = 4,
                        .cursor = {.stream = 2, .first = 1, .begin = 2, .steps = 3}});
-    expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 fed 7 wants 3\n");
+    expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 consumed 7 wants 3\n");
 }
 
 static void plan_after_abort(struct fixture *fixture)
@@ -233,7 +233,7 @@ static void test_flush_reports_what_is_applied(void **state)
     plan_after_abort(&end);
     simple(&end, TASK_EVENT_FLUSH, 0); /* nothing else would tell that it is there */
     expect(&end, "send arrive g2 up to 1 applied 1 stream 1\n");
-    /* Nor to a daemon and a coordinator that were both started anew. */
+    /* Nor to a daemon and a coordinator that were both restarted. */
     simple(&end, TASK_EVENT_DISCONNECTED, 0);
     simple(&end, TASK_EVENT_CONNECTED, 0);
     expect(&end, "send hello g2 at 1 clean released 1 arrived 1\n"
@@ -422,7 +422,7 @@ static void test_failure_is_reported(void **state)
     assert_non_null(strstr(fixture.transcript.text, "frozen: failed\n"));
     assert_non_null(strstr(fixture.transcript.text, "clean: failed code"));
     forget(&fixture);
-    /* A plan that has crossed the failure hears of it, and no mesh is formed. */
+    /* A plan that has crossed the failure is answered with it, and no mesh is formed. */
     plan_from(&fixture, SECOND, 1, 1);
     snprintf(report, sizeof report,
         "abort mesh: loss is nan\n"

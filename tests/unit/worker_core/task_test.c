@@ -176,7 +176,7 @@ static void test_the_wait_for_a_release_is_known(void **state)
     release(&fixture, 1);
     apply_step(&fixture, 0);
     expect(&fixture, "changed\nsend arrive g1 up to 1 applied 1 stream 0\n");
-    /* Nothing is left to be claimed, and still it is told. */
+    /* Nothing is left to be claimed, and still it is sent. */
     struct fixture all = fixture_running(2);
     release(&all, 1);
     apply_step(&all, 0);
@@ -288,7 +288,7 @@ static void test_halt_at_its_position(void **state)
     expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt, in stream 1\n");
 }
 
-/* Told again when it may have been lost, and nothing else comes of it. */
+/* Sent again when it may have been lost, without any other effect. */
 static void test_notice(void **state)
 {
     (void)state;
@@ -334,7 +334,7 @@ static void test_abort_lets_a_running_apply_end(void **state)
     forget(&fixture);
     sent(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
-    plan_from(&fixture, SECOND, 0, 0); /* nobody may plan before the report */
+    plan_from(&fixture, SECOND, 0, 0); /* no plan is accepted before the report */
     expect(&fixture, "");
     simple(&fixture, TASK_EVENT_APPLIED, 0);
     expect(&fixture, "send arrive g1 up to 2 applied 1 stream 1\n"
@@ -468,7 +468,7 @@ static void test_checkpoint_is_known_in_time(void **state)
     assert_int_equal(fixture.core.phase, TASK_FROZEN);
     forget(&fixture);
     plan_from(&fixture, SECOND, 1, 1);
-    assert_true(fixture.core.checkpoint_at == POSITION_NONE); /* asked for anew, if it still is */
+    assert_true(fixture.core.checkpoint_at == POSITION_NONE); /* requested again, if it still is */
 }
 
 static void test_void_exits(void **state)

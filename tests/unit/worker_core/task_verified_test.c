@@ -36,7 +36,7 @@ static void test_reported_with_the_next_arrival(void **state)
     apply_step(&fixture, 0);
     expect(&fixture, "send arrive g1 up to 3 applied 1 stream 1 verified 0\n");
     release(&fixture, 3);
-    apply_step(&fixture, 1); /* what was told stays true */
+    apply_step(&fixture, 1); /* what was sent stays true */
     expect(&fixture, "changed\nsend arrive g1 up to 4 applied 2 stream 1 verified 0\n");
     verified(&fixture, 2, 78);
     simple(&fixture, TASK_EVENT_FLUSH, 0);
@@ -76,7 +76,7 @@ static void test_reported_at_once_where_a_checkpoint_waits(void **state)
     part(&fixture, 2, 78);
     expect(&fixture, "send arrive g1 up to 4 applied 2 stream 1 verified 2\n"
                      "send part g1 at 2 c.json\nchanged\n");
-    part(&fixture, 2, 0); /* one that nobody compares waits for nothing */
+    part(&fixture, 2, 0); /* one that is not compared waits for nothing */
     verified(&fixture, 2, 78);
     expect(&fixture, "send part g1 at 2 c.json\nchanged\n");
 }

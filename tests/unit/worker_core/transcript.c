@@ -43,7 +43,7 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
             up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
             up->arrive.cursor.stream);
         if (up->arrive.consumption.samples > 0) {
-            line(transcript, " fed %" PRIu64, up->arrive.consumption.samples);
+            line(transcript, " consumed %" PRIu64, up->arrive.consumption.samples);
         }
         if (up->arrive.verified.digest != 0) {
             line(transcript, " verified %" PRIu64, up->arrive.verified.position);
@@ -152,7 +152,7 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
     case AGENT_UP_ARRIVED:
         line(transcript,
             "arrived job %" PRIu64 " g%" PRIu64 " tasks %u up to %" PRIu64 " applied %" PRIu64
-            " fed %" PRIu64 " stream %u",
+            " consumed %" PRIu64 " stream %u",
             up->arrived.job.n, up->arrived.generation.number, up->arrived.tasks, up->arrived.up_to,
             up->arrived.applied, up->arrived.consumption.samples, up->arrived.cursor.stream);
         if (up->arrived.verified.digest != 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two lists of free memory: one of whole pages over the file, and one for blocks below
- * ARENA_PAGED_BYTES inside chunks that come from the first and go back to it. The system is never
- * called with the lock held, except to open. */
+ * Two lists of free memory: one of whole pages over the file, and one for blocks under
+ * ARENA_PAGED_BYTES inside chunks that come from the first and return to it. The system is never
+ * called with the lock held, except to open. tensor_memory.c allocates from it, the mesh maps it in
+ * other tasks. */
 #include "worker/library/arena/arena.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@
 #include "worker/library/arena/extents.h"
 
 #define GIBIBYTE    (UINT64_C(1) << 30)
-#define BYTES_LEAST ((uint64_t)64 << 20) /* a smaller arena is not worth having */
-#define CHUNK_BYTES ((uint64_t)1 << 20)  /* of small blocks; what is free of them is kept once */
+#define BYTES_LEAST ((uint64_t)64 << 20) /* a smaller arena is not useful */
+#define CHUNK_BYTES ((uint64_t)1 << 20)  /* of small blocks; one free chunk is kept */
 
 /* Since Linux 6.3; without it, these versions warn or refuse. */
 #ifndef MFD_NOEXEC_SEAL
@@ -33,12 +34,12 @@ static struct {
     pthread_mutex_t lock;
     _Atomic enum state state;
     struct cadre_error refusal;
-    _Atomic(char *) base; /* NULL unless open; set after the two below */
+    _Atomic(char *) base; /* NULL unless open; set after bytes and fd */
     uint64_t bytes;
     int fd;
     struct extents pages;
     struct extents small;
-    uint64_t paged_blocks; /* handed out, chunks of small ones included */
+    uint64_t paged_blocks; /* allocated, chunks of small ones included */
     uint64_t small_blocks;
     uint64_t chunks;
 } arena = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
@@ -91,8 +92,8 @@ static void *map_file(int fd, uint64_t bytes)
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 }
 
-/* Only the thread that forked goes on in a child, and what it inherits of the arena is taken away:
- * see arena.h. */
+/* Only the thread that forked runs in a child, and the mapping of the arena is not inherited: see
+ * arena.h. */
 static void arena_arena_forked(void)
 {
     if (atomic_load(&arena.base) != NULL) {
@@ -106,7 +107,7 @@ static void arena_arena_forked(void)
     pthread_mutex_init(&arena.lock, NULL);
 }
 
-/* As much of what is wanted as there is room for. */
+/* Maps as much of what is wanted as there is room for. */
 static char *map_most(int fd, uint64_t *ret_bytes)
 {
     uint64_t bytes = bytes_wanted();
@@ -122,7 +123,7 @@ static char *map_most(int fd, uint64_t *ret_bytes)
 }
 
 /* A dump of the process would fill all holes. */
-static bool arena_arena_settle(int fd, char *base, uint64_t bytes)
+static bool arena_prepare_file(int fd, char *base, uint64_t bytes)
 {
     return !fault_point("arena.settle") && ftruncate(fd, (off_t)bytes) == 0 &&
            fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
@@ -136,7 +137,7 @@ static cadre_status open_once(struct cadre_error *error)
     errno = 0;
     int fd = new_file();
     char *base = fd < 0 ? NULL : map_most(fd, &bytes);
-    if (base == NULL || !arena_arena_settle(fd, base, bytes)) {
+    if (base == NULL || !arena_prepare_file(fd, base, bytes)) {
         cadre_error_errno(error, errno != 0 ? errno : ENOMEM,
             "this process cannot share memory with others of its host (no %s)",
             fd < 0         ? "memory file"
@@ -177,8 +178,8 @@ cadre_status arena_open(struct cadre_error *error)
 
 /* --- blocks --- */
 
-/* Asking for the pages beforehand is cheaper than a fault for each, and memory that is not there is
- * an answer and not a signal. A signal may interrupt it: then they come with the first touch. */
+/* Allocating the pages beforehand is cheaper than a fault for each, and missing memory is an error
+ * and not a signal. A signal may interrupt it: then they come with the first touch. */
 static bool arena_arena_fill(uint64_t offset, uint64_t bytes)
 {
     if (fault_point("arena.fill")) {
@@ -211,7 +212,7 @@ static bool get_pages(uint64_t bytes, uint64_t align, uint64_t *ret_offset)
     uint64_t taken = bytes + align - ARENA_PAGE;
     uint64_t from = 0;
     pthread_mutex_lock(&arena.lock);
-    /* Between so many blocks, and around them, lie at most so many extents. */
+    /* Between so many blocks, and around them, there are at most so many extents. */
     bool got = extents_ready(&arena.pages, arena.paged_blocks + 2) &&
                extents_take(&arena.pages, taken, &from);
     if (got) {
@@ -270,7 +271,8 @@ static bool get_small(uint64_t bytes, uint64_t *ret_offset)
     return got;
 }
 
-/* Chunks that became free go back, but for what keeps the next block from asking for one again. */
+/* Frees chunks that became empty, but for one, so that the next block does not allocate one
+ * again. */
 static void give_small(uint64_t offset, uint64_t bytes)
 {
     uint64_t first = 0;
@@ -327,7 +329,7 @@ void arena_give(void *memory, size_t bytes)
     }
 }
 
-/* --- for others --- */
+/* --- for other processes --- */
 
 bool arena_locate(const void *memory, size_t bytes, uint64_t *ret_offset)
 {

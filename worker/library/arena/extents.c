@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A treap: a search tree by offset that is a heap by random priorities, so its depth stays
- * logarithmic whatever the order of calls. */
+ * logarithmic in any order of calls. arena.c keeps its free memory in two of them. */
 #include "worker/library/arena/extents.h"
 
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static struct extent *extents_update(struct extent *tree)
 {
     uint64_t left = longest_of(tree->left);
     uint64_t right = longest_of(tree->right);
-    uint64_t below = left > right ? left : right;
-    tree->longest = tree->bytes > below ? tree->bytes : below;
+    uint64_t longest_child = left > right ? left : right;
+    tree->longest = tree->bytes > longest_child ? tree->bytes : longest_child;
     return tree;
 }
 
@@ -69,7 +69,7 @@ static struct extent *extents_join(struct extent *left, struct extent *right)
     return extents_update(right);
 }
 
-/* The other way round: the left one gets all offsets below `offset`. */
+/* The inverse: the left one gets all offsets under `offset`. */
 static void extents_split(
     struct extent *tree, uint64_t offset, struct extent **ret_left, struct extent **ret_right)
 {

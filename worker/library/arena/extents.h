@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which stretches of a range are free: a tree by position in which every node knows the longest
- * stretch below it, so that the first one that is long enough is found on one way down. What is put
- * back joins its neighbours. The nodes lie outside of the range; those that a later put may need
- * are made beforehand, so that a put never fails. One thread at a time. */
+ * Which parts of a range are free: a tree by position in which every node has the longest extent in
+ * its subtree, so that the first one that is long enough is found on one way down. What is freed
+ * joins its neighbours. The nodes are outside of the range; those that a put may need are made
+ * beforehand, so that a put never fails. One thread at a time. */
 #ifndef CADRE_WORKER_ARENA_EXTENTS_H
 #define CADRE_WORKER_ARENA_EXTENTS_H
 
@@ -34,10 +34,10 @@ struct extents {
  * call. False: no memory. They are never freed. */
 bool extents_ready(struct extents *extents, uint64_t nodes);
 
-/* The lowest `bytes` bytes that are free in one piece. */
+/* Takes the lowest `bytes` bytes that are free in one piece. */
 bool extents_take(struct extents *extents, uint64_t bytes, uint64_t *ret_offset);
 
-/* Makes [offset, offset + bytes) free, which it was not. Gives the whole extent that it is then
+/* Makes [offset, offset + bytes) free, which it was not. Returns the whole extent that it is then
  * part of. */
 void extents_put(struct extents *extents, uint64_t offset, uint64_t bytes, uint64_t *ret_first,
     uint64_t *ret_end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a training cluster may have, and what follows from it for one task: the rules of
- * tf.distribute's multi_worker_util. */
+ * The rules for a training cluster, and what follows from them for one task: those of
+ * tf.distribute's multi_worker_util. The public functions of cadre/cluster.h are at the end. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ cadre_status cluster_spec_check(const cadre_cluster_spec *spec, const char *task
     }
     if (job == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "this task is of type '%s', and the cluster has no such job; add it, or say another "
+            "this task is of type '%s', and the cluster has no such job; add it, or give another "
             "type",
             task_type);
     }
@@ -81,7 +81,7 @@ static uint32_t tasks_of(const cadre_cluster_spec *spec, const char *name)
 }
 
 static cadre_status check_trains(
-    const char *task_type, const char *question, struct cadre_error *error)
+    const char *task_type, const char *property, struct cadre_error *error)
 {
     if (task_type != NULL &&
         (cluster_rules_is(task_type, "chief") || cluster_rules_is(task_type, "worker") ||
@@ -89,8 +89,8 @@ static cadre_status check_trains(
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%s is asked for a task of type '%.*s'; only a chief, a worker and an evaluator have one",
-        question, CLUSTER_TEXT_SHOWN, task_type == NULL ? "" : task_type);
+        "a task of type '%.*s' does not have %s; only a chief, a worker and an evaluator have one",
+        CLUSTER_TEXT_SHOWN, task_type == NULL ? "" : task_type, property);
 }
 
 cadre_status cluster_worker_count(const cadre_cluster_spec *spec, const char *task_type,
@@ -98,7 +98,7 @@ cadre_status cluster_worker_count(const cadre_cluster_spec *spec, const char *ta
 {
     *ret_count = 0;
     CADRE_TRY(cluster_spec_check(spec, task_type, 0, error));
-    CADRE_TRY(check_trains(task_type, "the number of workers", error));
+    CADRE_TRY(check_trains(task_type, "a number of workers", error));
     if (cluster_rules_is(task_type, "evaluator")) {
         uint32_t count = tasks_of(spec, "evaluator");
         *ret_count = count > 0 ? count : 1; /* itself */

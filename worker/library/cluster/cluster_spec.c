@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The tasks of a cluster by job and index; resolvers and TF_CONFIG fill them in. */
 #include "worker/library/cluster/cluster_spec.h"
 
 #include <inttypes.h>
@@ -90,8 +91,8 @@ cadre_status cluster_spec_job(cadre_cluster_spec *spec, const char *name,
     return CADRE_OK;
 }
 
-/* Where `index` is or belongs. */
-static uint32_t place_of(const struct cluster_job *job, uint32_t index)
+/* The offset in `tasks` where `index` is or belongs. */
+static uint32_t task_offset_of(const struct cluster_job *job, uint32_t index)
 {
     uint32_t low = 0;
     uint32_t high = job->task_count;
@@ -125,7 +126,7 @@ static cadre_status cluster_spec_grow(struct cluster_job *job, struct cadre_erro
 cadre_status cluster_spec_add(cadre_cluster_spec *spec, struct cluster_job *job, uint32_t index,
     const char *address, struct cadre_error *error)
 {
-    uint32_t at = place_of(job, index);
+    uint32_t at = task_offset_of(job, index);
     if (at < job->task_count && job->tasks[at].index == index) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
             "job '%s' has two tasks with the index %" PRIu32 ", %s and %.*s", job->name, index,
@@ -161,7 +162,7 @@ bool cluster_job_is_list(const struct cluster_job *job)
 
 const char *cluster_job_address(const struct cluster_job *job, uint32_t index)
 {
-    uint32_t at = place_of(job, index);
+    uint32_t at = task_offset_of(job, index);
     return at < job->task_count && job->tasks[at].index == index ? job->tasks[at].address : NULL;
 }
 

@@ -1,11 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Cluster resolvers: from TF_CONFIG, from Slurm, or from a spec, and the public functions on
+ * them. */
 #include "worker/library/cluster/resolver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "worker/library/cluster/slurm.h"
-#include "worker/library/cluster/tf_config.h"
 
 /* A copy of `text`; NULL stays NULL. The old one is freed once there is a new one. */
 static cadre_status resolver_keep(char **kept, const char *text, struct cadre_error *error)
@@ -61,7 +62,7 @@ cadre_status resolver_copy(const cadre_cluster_resolver *resolver,
     return CADRE_OK;
 }
 
-/* --- where it comes from --- */
+/* --- the sources --- */
 
 cadre_status resolver_tf_config(
     const char *text, cadre_cluster_resolver **ret_resolver, struct cadre_error *error)
@@ -139,7 +140,7 @@ cadre_status cadre_cluster_resolver_simple(const cadre_cluster_spec *spec, const
     return cluster_api_return(make_simple(spec, task_type, task_id, ret_resolver, &error), &error);
 }
 
-/* --- public: looking --- */
+/* --- public: reading --- */
 
 const cadre_cluster_spec *cadre_cluster_resolver_spec(const cadre_cluster_resolver *resolver)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From Slurm's variables to a cluster. Slurm's ranks fill one host after the other, as its default
- * distribution (block) does; the jobs take them in the order in which they are given. */
+ * From Slurm's variables to a cluster, for resolver.c. Slurm's ranks fill one host after the other,
+ * as its default distribution (block) does; the jobs take them in the order in which they are
+ * given. */
 #include "worker/library/cluster/slurm.h"
 
 #include <inttypes.h>
@@ -151,11 +152,11 @@ static cadre_status check_jobs(
     }
     return all == tasks ? CADRE_OK
                         : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                              "the jobs ask for %" PRIu64 " tasks, and the Slurm step has %" PRIu32,
+                              "the jobs have %" PRIu64 " tasks, and the Slurm step has %" PRIu32,
                               all, tasks);
 }
 
-/* Which job the next rank is of. */
+/* The job of the next rank. */
 struct cursor {
     const cadre_slurm_job *jobs;
     size_t at;
@@ -205,7 +206,7 @@ static cadre_status share_gpus(const struct slurm_variables *variables,
     *ret_each = options->gpus_per_task == 0 ? host / fullest : options->gpus_per_task;
     return (uint64_t)*ret_each * fullest <= host ? CADRE_OK
                                                  : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                                                       "%" PRIu32 " tasks on a host want %" PRIu32
+                                                       "%" PRIu32 " tasks on a host need %" PRIu32
                                                        " GPUs each, and a host has %" PRIu32,
                                                        fullest, *ret_each, host);
 }

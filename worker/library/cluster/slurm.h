@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What Slurm says about the tasks of a step, in the variables that its tasks find. */
+ * The tasks of a step, from the variables that Slurm sets for them. */
 #ifndef CADRE_WORKER_CLUSTER_SLURM_H
 #define CADRE_WORKER_CLUSTER_SLURM_H
 
@@ -10,10 +10,11 @@ struct slurm_hosts {
     size_t count;
 };
 
+/* Frees the names. */
 void slurm_hosts_clear(struct slurm_hosts *hosts);
 
 /* "n[01-03,7],gpu1" to n01 n02 n03 n7 gpu1: the numbers of a range are as wide as its first one. A
- * name may have several brackets; the last one runs fastest. INVALID_ARGUMENT names what is wrong;
+ * name may have several brackets; the last one runs fastest. INVALID_ARGUMENT names the fault;
  * RESOURCE_EXHAUSTED for more than CADRE_CLUSTER_TASKS_MAX names. The result is the caller's to
  * clear, also after an error. */
 cadre_status slurm_hosts_expand(
@@ -32,13 +33,14 @@ struct slurm_variables {
     const char *gpus;     /* SLURM_GPUS_ON_NODE */
 };
 
+/* Reads them from the environment, whose memory they borrow. */
 struct slurm_variables slurm_variables_read(void);
 
-/* Whether they are those of one task of several, though others of them may be missing: alone it
- * would train what each of the others trains, too. */
+/* Whether they are those of one task of several, though others of them may be missing: a program
+ * that ignored them would train alone, as each of the others would. */
 bool slurm_variables_several(const struct slurm_variables *variables);
 
-/* What follows for this process. */
+/* The result for this process. */
 struct slurm_task {
     cadre_cluster_spec *spec;
     char task_type[CADRE_CLUSTER_NAME_BYTES];
@@ -47,7 +49,7 @@ struct slurm_task {
     uint32_t gpu_first; /* of this one, on its host */
 };
 
-/* *ret_place's spec is the caller's to release; NULL after an error. */
+/* *ret_task's spec is the caller's to release; NULL after an error. */
 cadre_status slurm_resolve(const struct slurm_variables *variables,
     const cadre_slurm_options *options, struct slurm_task *ret_task, struct cadre_error *error);
 

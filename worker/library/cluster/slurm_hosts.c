@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Slurm's short ways of writing lists: names of hosts with ranges of numbers, and counts that
+ * Slurm's short forms of lists, for slurm.c: names of hosts with ranges of numbers, and counts that
  * repeat. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "worker/library/cluster/slurm.h"
 
-/* Numbers of hosts; one more would not fit where it is counted. */
+/* Numbers of hosts; one more would overflow the count. */
 #define DIGITS_MAX 9
 
 void slurm_hosts_clear(struct slurm_hosts *hosts)
@@ -20,7 +20,7 @@ void slurm_hosts_clear(struct slurm_hosts *hosts)
     *hosts = (struct slurm_hosts){.names = NULL};
 }
 
-/* What is being read: `text` is for messages. */
+/* The state of reading: `text` is for messages. */
 struct reading {
     const char *text;
     struct slurm_hosts *hosts;
@@ -76,7 +76,7 @@ static cadre_status read_digits(
     size_t digits = strspn(*at, "0123456789");
     if (digits == 0 || digits > DIGITS_MAX) {
         return slurm_hosts_malformed(
-            reading, *at, digits == 0 ? "a number should stand there" : "the number is too long");
+            reading, *at, digits == 0 ? "a number is expected here" : "the number is too long");
     }
     *ret_number = 0;
     *ret_width = (int)digits;
@@ -105,7 +105,7 @@ static cadre_status expand_range(struct reading *reading, uint32_t low, uint32_t
     return CADRE_OK;
 }
 
-/* The bracket that `at` stands behind the beginning of. */
+/* The bracket whose first byte is before `at`. */
 static cadre_status expand_bracket(
     struct reading *reading, const char *at, char *name, size_t length, const char **ret_end)
 {
@@ -134,14 +134,14 @@ static cadre_status expand_bracket(
         }
         if (*at != ',') {
             return slurm_hosts_malformed(
-                reading, at, "a comma or the end of the bracket should stand there");
+                reading, at, "a comma or the end of the bracket is expected here");
         }
         at++;
     }
 }
 
-/* What of one name is left at `at`, behind the `length` bytes in `name`. Brackets nest in calls, as
- * many as the length of a name allows: each adds a digit. */
+/* Expands the rest of one name at `at`, behind the `length` bytes in `name`. Brackets nest in
+ * calls, as many as the length of a name allows: each adds a digit. */
 static cadre_status expand_rest(
     struct reading *reading, const char *at, char *name, size_t length, const char **ret_end)
 {
@@ -155,10 +155,10 @@ static cadre_status expand_rest(
         return expand_bracket(reading, at + 1, name, length, ret_end);
     }
     if (*at != ',' && *at != '\0') {
-        return slurm_hosts_malformed(reading, at, "no such byte may stand in a name");
+        return slurm_hosts_malformed(reading, at, "this byte is not allowed in a name");
     }
     if (length == 0) {
-        return slurm_hosts_malformed(reading, at, "a name should stand there");
+        return slurm_hosts_malformed(reading, at, "a name is expected here");
     }
     *ret_end = at;
     return add_host(reading, name, length);

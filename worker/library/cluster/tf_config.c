@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/cluster/tf_config.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading TF_CONFIG and specs in JSON, with jansson; for resolver.c. */
+#include "worker/library/cluster/resolver.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -30,7 +31,7 @@ static cadre_status tf_config_load(
     return CADRE_OK;
 }
 
-/* Decimal digits without a leading zero, below CADRE_TASK_NONE. */
+/* Decimal digits without a leading zero, less than CADRE_TASK_NONE. */
 static bool read_index(const char *text, uint32_t *ret_index)
 {
     uint64_t index = 0;
@@ -157,7 +158,7 @@ static cadre_status read_task_id(
     const json_t *task, uint32_t *ret_task_id, struct cadre_error *error)
 {
     const json_t *value = json_object_get(task, "index");
-    json_int_t number = json_integer_value(value); /* 0 for what is none */
+    json_int_t number = json_integer_value(value); /* 0 when there is no number */
     if (value == NULL || json_is_null(value)) {
         return CADRE_OK;
     }

@@ -44,7 +44,7 @@ static cadre_status make_union(const cadre_cluster_resolver *const resolvers[], 
     CADRE_TRY(cluster_require(resolvers, function, "resolvers", error));
     if (count == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "a union of no cluster resolvers was asked for; give at least one");
+            "a union of no cluster resolvers is not possible; give at least one");
     }
     for (size_t i = 0; i < count; i++) {
         CADRE_TRY(cluster_require(resolvers[i], function, "a resolver", error));
@@ -56,7 +56,7 @@ static cadre_status make_union(const cadre_cluster_resolver *const resolvers[], 
         cadre_cluster_spec_release(spec);
         return status;
     }
-    const char *task_type = NULL; /* what the first that has it says, as the id */
+    const char *task_type = NULL; /* those of the first that has them */
     uint32_t task_id = CADRE_TASK_NONE;
     for (size_t i = count; i-- > 0;) {
         const cadre_cluster_resolver *resolver = resolvers[i];

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "worker/library/composite/components.h"
-#include "worker/library/device/array_text.h"
-#include "worker/library/device/tensor_on_device.h"
 #include "worker/library/device/tensor_text.h"
+#include "worker/library/device/device.h"
 
 #define SUMMARY_OVER 1000 /* elements */
 #define EDGE         3

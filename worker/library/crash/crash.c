@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The handler of crash signals: writes the cause, the frames and the function to standard error,
+ * then dies by the signal. cadre_init calls crash_prepare. */
 #include "worker/library/crash/crash.h"
 
 #include <limits.h>
@@ -31,14 +33,13 @@ static const struct {
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 /* Signals are the process's, so this is, too. Written before the handler is installed, but
- * `teller`.
- */
+ * `reporter`. */
 static struct {
     atomic_bool prepared;
     char task[64];
     char path[PATH_MAX];
     const char *program; /* in path */
-    atomic_int reporter; /* the thread that tells; 0: none */
+    atomic_int reporter; /* the thread that reports; 0: none */
 } crash;
 
 bool crash_prepared(void)
@@ -69,13 +70,13 @@ static void add_cause(struct crash_text *text, const siginfo_t *info, const void
 {
     uintptr_t address = (uintptr_t)info->si_addr;
     crash_text_add(text, name_of(info->si_signo));
-    if (info->si_code <= 0) { /* somebody sent it */
+    if (info->si_code <= 0) { /* another process sent it */
         if (info->si_pid != getpid()) {
             crash_text_add(text, ", sent by process ");
             crash_text_decimal(text, (uint64_t)info->si_pid);
         }
     } else if (info->si_code == SI_KERNEL) {
-        crash_text_add(text, " at an address that cannot be one");
+        crash_text_add(text, " at an address that is not valid");
     } else if (info->si_signo == SIGSEGV && crash_is_overflow(context, address)) {
         crash_text_add(text, " (stack overflow) at address ");
         crash_text_hex(text, address);
@@ -86,7 +87,7 @@ static void add_cause(struct crash_text *text, const siginfo_t *info, const void
 }
 
 /* "train_step (digits+0x1234)", "digits+0x1234", "0x0". */
-static void add_place(struct crash_text *text, const struct crash_location *location)
+static void add_location(struct crash_text *text, const struct crash_location *location)
 {
     bool named = location->function[0] != '\0';
     crash_text_add(text, location->function);
@@ -118,8 +119,8 @@ static void print_signal(const siginfo_t *info, const void *context)
     crash_text_end(&text);
 }
 
-/* The frames, one line each; the first that is not the C library's is to blame. An address that was
- * returned to lies behind the call. */
+/* The frames, one line of text each; the first that is not the C library's is the culprit. An
+ * address that was returned to is behind the call. */
 static void print_address(const struct crash_frames *frames, struct crash_location *ret_culprit)
 {
     struct crash_text text = {0};
@@ -131,7 +132,7 @@ static void print_address(const struct crash_frames *frames, struct crash_locati
         crash_text_add(&text, "cadre:   #");
         crash_text_decimal(&text, (uint64_t)i);
         crash_text_add(&text, i < 10 ? "  " : " ");
-        add_place(&text, &location);
+        add_location(&text, &location);
         crash_text_end(&text);
         if (location.in_program) {
             crash_text_add(&wanted, " ");
@@ -166,12 +167,12 @@ static void report_crash(const siginfo_t *info, const void *context)
     crash_text_add(&text, "cadre: ");
     add_cause(&text, info, context);
     crash_text_add(&text, " in ");
-    add_place(&text, &culprit);
-    crash_text_end(&text); /* the last line is what a daemon says of the task's end */
+    add_location(&text, &culprit);
+    crash_text_end(&text); /* the last line of text is what a daemon reports as the task's end */
 }
 
-/* One thread tells; others that crash meanwhile wait for the end of the process. A child of vfork
- * may have written into our memory that it tells: it is none of our threads. */
+/* One thread reports; others that crash meanwhile wait for the end of the process. A child of vfork
+ * may have written its number into our memory as the reporter: it is none of our threads. */
 static void wait_for_turn(void)
 {
     int self = (int)syscall(SYS_gettid);
@@ -187,7 +188,7 @@ static void wait_for_turn(void)
 }
 
 /* A fault happens again when this returns, now with the default action and with all that a core
- * dump should hold; what was sent is sent again. */
+ * dump should hold; a sent signal is sent again. */
 static void on_crash(int signal, siginfo_t *info, void *context)
 {
     struct sigaction standard = {.sa_handler = SIG_DFL};

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The frames of a crashed thread. */
 #include <execinfo.h>
 #include <ucontext.h>
 
@@ -16,7 +17,7 @@ struct registers {
     uintptr_t caller; /* where a function that just began returns to */
 };
 
-/* Of a processor that is not known here: nothing. */
+/* Zero on a processor that is not supported here. */
 static struct registers registers_of(const void *context)
 {
     struct registers registers = {0};
@@ -53,7 +54,7 @@ void crash_frames_take(const void *context, struct crash_frames *ret_frames)
         first++;
     }
     ret_frames->count = 0;
-    if (first == count || registers.pc < 4096) { /* a call of what is no function */
+    if (first == count || registers.pc < 4096) { /* a call of an address that is no function */
         ret_frames->at[ret_frames->count++] = registers.pc;
         if (registers.caller != 0) {
             ret_frames->at[ret_frames->count++] = registers.caller;

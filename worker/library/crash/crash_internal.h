@@ -15,11 +15,14 @@ struct crash_text {
     size_t size;
 };
 
-/* What does not fit is cut; what is no printable ASCII becomes '?'. */
+/* Adds text: what does not fit is cut; what is no printable ASCII becomes '?'. */
 void crash_text_add(struct crash_text *text, const char *more);
+/* Adds "0x1f". */
 void crash_text_hex(struct crash_text *text, uintptr_t number);
+/* Adds "31". */
 void crash_text_decimal(struct crash_text *text, uint64_t number);
-/* As a line on standard error, which empties it. A reader that does not come is not waited for. */
+/* Writes it as a line of text on standard error, and empties it. Does not wait for a reader that
+ * does not read. */
 void crash_text_end(struct crash_text *text);
 
 /* --- where an address is --- */
@@ -27,14 +30,14 @@ void crash_text_end(struct crash_text *text);
 #define CRASH_NAME_BYTES 128
 
 struct crash_location {
-    char function[CRASH_NAME_BYTES]; /* "": no symbol says */
+    char function[CRASH_NAME_BYTES]; /* "": it has no symbol */
     const char *module;              /* its file's name without folders; NULL: in no module */
-    uintptr_t offset;                /* in it, as its file counts, which addr2line wants */
+    uintptr_t offset;                /* in it, as its file counts, which addr2line takes */
     bool in_libc;
     bool in_program; /* the executable */
 };
 
-/* `program`: the executable's name, for its file goes by none. */
+/* `program`: the executable's name, because its module has none. */
 void crash_location_find(
     uintptr_t address, const char *program, struct crash_location *ret_location);
 
@@ -52,17 +55,19 @@ struct crash_frames {
 
 /* Loads what the first call of crash_frames_take would load. */
 void crash_frames_prepare(void);
+/* The frames of the thread that was interrupted with `context`. */
 void crash_frames_take(const void *context, struct crash_frames *ret_frames);
-/* Whether the address lies where the stack would have grown to. */
+/* Whether the address is where the stack would have grown to. */
 bool crash_is_overflow(const void *context, uintptr_t address);
 
 /* --- stacks --- */
 
-/* For this thread, unless it has one. */
+/* Allocates the stack for the handler of this thread, unless it has one. */
 void crash_stack_release(void);
 
 /* The signals, as a set. */
 void crash_signals(sigset_t *ret_set);
+/* Whether crash_prepare was called. */
 bool crash_prepared(void);
 
 #endif

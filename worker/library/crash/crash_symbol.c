@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Symbols out of files: dladdr sees exported ones only, and takes a lock. Files are believed
- * nothing: every offset is checked against the file's size. */
+ * Symbols out of files: dladdr finds exported ones only, and takes a lock. Files are not trusted:
+ * every offset is checked against the file's size. crash.c calls it. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ struct image {
     size_t size;
 };
 
-/* false: it does not lie in the file. Copied, for nothing says that it is aligned. */
+/* false: it is not in the file. Copied, because it may be unaligned. */
 static bool crash_symbol_take(
     const struct image *image, uint64_t offset, void *ret_item, size_t size)
 {

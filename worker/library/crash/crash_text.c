@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Text in a handler of signals, without the C library's buffers. */
 #include <poll.h>
 #include <unistd.h>
 
 #include "worker/library/crash/crash_internal.h"
 
-/* A full pipe must not keep a dead program alive. */
+/* A full pipe must not keep a crashed program from ending. */
 #define READER_MS 1000
 
 void crash_text_add(struct crash_text *text, const char *more)

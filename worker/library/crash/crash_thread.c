@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The stack of a thread that has used up its own: given when it begins, taken when it ends. */
+ * The alternate stack of a thread that has used up its own: allocated when the thread begins, freed
+ * when it ends. */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -8,7 +9,7 @@
 #include "worker/library/crash/crash.h"
 #include "worker/library/crash/crash_internal.h"
 
-/* Beside what the kernel puts there: unwinding, and a few lines of text. */
+/* Beside the kernel's part: unwinding, and a few lines of text. */
 #define ROOM_BYTES ((size_t)64 * 1024)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,7 +44,7 @@ void crash_stack_release(void)
     void *stack = mmap(
         NULL, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
-        return; /* all but an overflow is told all the same */
+        return; /* all but an overflow is reported all the same */
     }
     const stack_t own = {.ss_sp = stack, .ss_size = stack_bytes};
     if (pthread_setspecific(stacks, stack) != 0 || sigaltstack(&own, NULL) != 0) {
@@ -68,5 +69,6 @@ void crash_thread(const char *name, uint32_t number)
     }
     crash_stack_release();
     crash_signals(&signals);
-    pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* blocked, a fault would end it without a word */
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* blocked, a fault would end it without a
+                                                   * message */
 }

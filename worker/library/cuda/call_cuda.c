@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Entering and leaving a device around a call to CUDA, and its errors. All files of the plugin use
+ * it. */
 #include "worker/library/cuda/call_cuda.h"
 
 #include <dlfcn.h>
@@ -23,7 +25,7 @@ static cadre_status code_of(cudaError_t result)
 }
 
 /* Whether it is not of the call that returned it: a kernel that was launched before failed so, and
- * every call that follows is told. */
+ * every call that follows returns it. */
 static bool is_of_a_kernel(cudaError_t result)
 {
     switch (result) {
@@ -115,7 +117,7 @@ void cuda_leave(const struct cuda_scope *scope)
     if (scope->changed) {
         cudaError_t result = cudaSetDevice(scope->before);
         if (result != cudaSuccess) {
-            cuda_forget(result); /* a device that is lost says so at its next call */
+            cuda_forget(result); /* a lost device returns its error at its next call */
         }
     }
 }

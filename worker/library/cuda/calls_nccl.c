@@ -1,11 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The collectives of one rank of a communicator, and NCCL's errors; comm_nccl.c has them in its
+ * table. */
 #include "worker/library/cuda/calls_nccl.h"
 
 #include <string.h>
 
 #include "worker/library/cuda/streams_cuda.h"
 
-/* --- what a failure is called --- */
+/* --- failures --- */
 
 /* All of them, so that a new one is seen when this is compiled with its header. */
 static cadre_status code_of(ncclResult_t result)
@@ -32,12 +34,12 @@ static cadre_status code_of(ncclResult_t result)
 /* The last error is of the process, and may be of several lines. */
 static void write_last_error(ncclComm_t comm, char *ret_text, size_t size)
 {
-    const char *words = nccl_library()->ncclGetLastError(comm);
+    const char *message = nccl_library()->ncclGetLastError(comm);
     size_t used = 0;
-    for (; words != NULL && *words != '\0' && used + 1 < size; words++) {
-        bool blank = *words == '\n' || *words == '\r' || *words == '\t' || *words == ' ';
+    for (; message != NULL && *message != '\0' && used + 1 < size; message++) {
+        bool blank = *message == '\n' || *message == '\r' || *message == '\t' || *message == ' ';
         if (!blank || (used > 0 && ret_text[used - 1] != ' ')) {
-            ret_text[used++] = blank ? ' ' : *words;
+            ret_text[used++] = blank ? ' ' : *message;
         }
     }
     while (used > 0 && ret_text[used - 1] == ' ') {
@@ -132,7 +134,8 @@ static cadre_status check_reduction(
     return CADRE_OK;
 }
 
-/* Before a call: it did not fail, and the stream is one of its device, which becomes current. */
+/* Before a call: checks that the communicator did not fail, and that the stream is one of its
+ * device, which becomes current. */
 static cadre_status calls_nccl_begin(const struct device_comm *comm, void *stream,
     struct cuda_scope *ret_scope, struct cadre_error *error)
 {
@@ -155,7 +158,7 @@ static bool calls_nccl_taken(ncclResult_t result)
     return result == ncclSuccess || result == ncclInProgress;
 }
 
-/* The group is ended whatever became of the calls in it; the first failure counts. */
+/* Ends the group in any case; the first failure counts. */
 static cadre_status end_group(struct device_comm *comm, ncclResult_t result,
     const struct cuda_scope *scope, const char *what, struct cadre_error *error)
 {

@@ -8,8 +8,8 @@
 
 #include "worker/library/device/device_ops.h"
 
-/* The table; NULL when there is no library that can be used. Looks for it when called first, and
- * asks no driver. Any thread. */
+/* The table; NULL when there is no library that can be used. The first call searches for it, and
+ * calls no driver. Any thread. */
 const struct device_comm_ops *comm_ops(void);
 
 /* Its version, and the file it is from; 0 and why there is none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In the place of comm_nccl.c where the plugin is built without NCCL's header. */
+ * Replaces comm_nccl.c where the plugin is built without NCCL's header. */
 #include "worker/library/cuda/comm.h"
 
 #include <stdio.h>

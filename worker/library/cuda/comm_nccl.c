@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See comm.h. All communicators are non-blocking: a call that NCCL cannot end at once goes on in a
- * thread of NCCL's own, so that no thread of ours is ever inside when it has to be aborted. */
+ * Forming and ending communicators of NCCL; see comm.h. All communicators are non-blocking: a call
+ * that NCCL cannot end at once continues in a thread of NCCL's own, so that no thread of ours is
+ * ever inside when it has to be aborted. plugin_cuda.c has its table. */
 #include "worker/library/cuda/comm.h"
 
 #include <poll.h>
@@ -11,7 +12,7 @@
 #include "worker/library/cuda/call_cuda.h"
 #include "worker/library/cuda/calls_nccl.h"
 
-#define DESTROY_US (10 * CADRE_US_PER_S) /* it is aborted when it has not come to rest by then */
+#define DESTROY_US (10 * CADRE_US_PER_S) /* it is aborted when its work has not ended by then */
 
 _Static_assert(NCCL_UNIQUE_ID_BYTES == DEVICE_COMM_ID_BYTES, "the id is NCCL's");
 
@@ -31,7 +32,7 @@ static cadre_status comm_unique_id(uint8_t ret_id[DEVICE_COMM_ID_BYTES], struct 
     return CADRE_OK;
 }
 
-/* --- coming in --- */
+/* --- joining --- */
 
 static void end_all(struct device_comm *comms[], uint32_t count)
 {
@@ -55,7 +56,7 @@ static cadre_status init_rank(
     ncclResult_t result = nccl_library()->ncclCommInitRankConfig(
         &comm->nccl, (int)comm->world, *id, (int)comm->rank, &config);
     cuda_leave(&scope);
-    cadre_status status = nccl_status(comm, result, "coming into a communicator", error);
+    cadre_status status = nccl_status(comm, result, "joining a communicator", error);
     return status == CADRE_PENDING ? CADRE_OK : status;
 }
 
@@ -63,7 +64,7 @@ static cadre_status init_rank(
 static cadre_status init_group(
     const ncclUniqueId *id, struct device_comm *comms[], uint32_t count, struct cadre_error *error)
 {
-    const char *what = "coming into a communicator";
+    const char *what = "joining a communicator";
     cadre_status status = nccl_status(comms[0], nccl_library()->ncclGroupStart(), what, error);
     if (status != CADRE_OK) {
         return status;
@@ -111,10 +112,9 @@ static cadre_status comm_post(const uint8_t id[DEVICE_COMM_ID_BYTES], uint32_t w
     }
     ncclUniqueId name;
     memcpy(name.internal, id, DEVICE_COMM_ID_BYTES);
-    cadre_status status = count > 0
-                              ? init_group(&name, ret_comms, count, error)
-                              : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                                    "a task comes into a communicator with one device at least");
+    cadre_status status = count > 0 ? init_group(&name, ret_comms, count, error)
+                                    : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                                          "a task joins a communicator with one device at least");
     memset(&name, 0, sizeof name);
     if (status != CADRE_OK) {
         end_all(ret_comms, count);
@@ -159,7 +159,7 @@ static cadre_status comm_nccl_rest(struct device_comm *comm, uint64_t deadline_u
     return status;
 }
 
-/* NCCL wants a call to be over before the next one: before it is finalized, and after. */
+/* NCCL requires a call to be over before the next one: before it is finalized, and after. */
 static void comm_destroy(struct device_comm *comm)
 {
     if (comm == NULL) {

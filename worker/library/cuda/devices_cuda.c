@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/cuda/devices_cuda.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Counting and describing GPUs, and the versions of driver and runtime, for plugin_cuda.c. */
+#include "worker/library/cuda/plugin_cuda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void print_no_devices(cudaError_t result, char *ret_reason)
     }
 }
 
-/* Whether the kernels run on it; `ret_reason` says why not. */
+/* Whether the kernels run on it; `ret_reason` is why not. */
 static bool devices_cuda_usable(int device, char *ret_reason)
 {
     int major = 0;
@@ -98,7 +99,7 @@ static void write_uuid(const cudaUUID_t *uuid, char ret_text[40])
     }
 }
 
-/* NVML knows by either name; without it CUDA is asked, which takes a context on the device. */
+/* NVML accepts either name; without it CUDA is called, which makes a context on the device. */
 static void describe_memory(uint32_t device, struct device_info *info, const char *uuid)
 {
     static const char *const kinds[] = {"GPU-", "MIG-"};
@@ -157,16 +158,19 @@ cadre_status devices_bind(uint32_t device, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* The first word of the file's first line that is a number with a dot in it, "580.159.04". */
+/* The first word of the file's first line of text that is a number with a dot in it,
+ * "580.159.04". */
 static void read_version(char *ret_version, size_t size)
 {
-    char line[256] = "";
+    char text_line[256] = "";
     FILE *file = fopen(VERSION_FILE, "re");
     if (file == NULL) {
         return;
     }
     char *rest = NULL;
-    char *word = fgets(line, sizeof line, file) != NULL ? strtok_r(line, " \t\n", &rest) : NULL;
+    char *word = fgets(text_line, sizeof text_line, file) != NULL
+                     ? strtok_r(text_line, " \t\n", &rest)
+                     : NULL;
     fclose(file);
     for (; word != NULL; word = strtok_r(NULL, " \t\n", &rest)) {
         if (strspn(word, "0123456789.") == strlen(word) && strchr(word, '.') != NULL) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * XXH3 of chunks, as the algorithm's specification says, for inputs of just one length:
+ * XXH3 of chunks, by the algorithm's specification, for inputs of just one length:
  *
  *    chunk    block 0 │ block 1 │ ... │ block 63      1 KiB each; of one, by four threads:
  *    block    stripe 0 │ stripe 1 │ ... │ stripe 15   64 bytes each: eight words, two of a thread
  *
  * What the stripes of a block add to the eight lanes does not depend on the blocks before, so that
- * all blocks are summed at once, by 256 threads; then eight threads go over the 64 sums. It waits
- * for memory: each byte is loaded once, 16 at a time, and a thread's 16 loads are independent. */
+ * all blocks are summed at once, by 256 threads; then eight threads go over the 64 sums. It is
+ * bound by memory: each byte is loaded once, 16 at a time, and a thread's 16 loads are independent.
+ * work_cuda.c launches it. */
 #include "worker/library/cuda/kernels.h"
 
 #include <cuda_runtime.h>
@@ -19,10 +20,10 @@ constexpr unsigned stripes = 16; /* of a block: each begins a word later in the 
 constexpr unsigned blocks = KERNEL_CHUNK_BYTES / (stripes * lanes * sizeof(uint64_t));
 constexpr unsigned pairs = lanes / 2; /* threads of a block of the chunk */
 constexpr unsigned threads = blocks * pairs;
-constexpr unsigned words = 24; /* of the secret */
+constexpr unsigned key_count = 24; /* 64-bit words of the secret */
 constexpr unsigned grid_max = 4096;
 
-/* Where in the secret, in bytes. */
+/* Offsets in the secret, in bytes. */
 constexpr unsigned secret_scramble = 128;
 constexpr unsigned secret_last = 121;
 constexpr unsigned secret_merge = 11;
@@ -40,8 +41,8 @@ constexpr uint64_t prime64_4 = 0x85ebca77c2b2ae63;
 constexpr uint64_t prime64_5 = 0x27d4eb2f165667c5;
 constexpr uint64_t prime_mix = 0x165667919e3779f9;
 
-/* The default secret of the specification, and what the lanes begin with. */
-__constant__ const uint64_t secret_chunks[words] = {
+/* The default secret of the specification, and the first values of the lanes. */
+__constant__ const uint64_t secret_keys[key_count] = {
     0xbe4ba423396cfeb8,
     0x1cad21f72c81017c,
     0xdb979083e96dd4de,
@@ -103,10 +104,10 @@ __device__ uint64_t product(uint64_t value)
 }
 
 /* What a stripe adds to two lanes: each gets the other one's word as it is. */
-__device__ void add_stripe(Pair &sum, Pair words_of, uint64_t key0, uint64_t key1)
+__device__ void add_stripe(Pair &sum, Pair stripe, uint64_t key0, uint64_t key1)
 {
-    sum.at[0] += words_of.at[1] + product(words_of.at[0] ^ key0);
-    sum.at[1] += words_of.at[0] + product(words_of.at[1] ^ key1);
+    sum.at[0] += stripe.at[1] + product(stripe.at[0] ^ key0);
+    sum.at[1] += stripe.at[0] + product(stripe.at[1] ^ key1);
 }
 
 /* What a block adds to lanes 2 * pair and 2 * pair + 1. The last stripe of all has other keys. */
@@ -167,13 +168,13 @@ __device__ unsigned find_piece(const kernel_chunks &pieces, unsigned chunk)
 __global__ void __launch_bounds__(threads)
     hash_chunks_kernel(const __grid_constant__ kernel_chunks pieces)
 {
-    __shared__ uint64_t secret[words];
+    __shared__ uint64_t secret[key_count];
     __shared__ uint64_t sums[blocks][lanes];
     __shared__ uint64_t ends[lanes];
     unsigned block = threadIdx.x / pairs;
     unsigned pair = threadIdx.x % pairs;
-    if (threadIdx.x < words) {
-        secret[threadIdx.x] = secret_chunks[threadIdx.x];
+    if (threadIdx.x < key_count) {
+        secret[threadIdx.x] = secret_keys[threadIdx.x];
     }
     __syncthreads();
     for (unsigned chunk = blockIdx.x; chunk < pieces.chunks; chunk += gridDim.x) {

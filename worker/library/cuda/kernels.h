@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The border between the plugin's C and its kernels: each function launches one kernel on the
- * current device, and returns what the launch says. */
+ * The interface between the plugin's C and its kernels: each function launches one kernel on the
+ * current device, and returns the launch's result. */
 #ifndef CADRE_WORKER_CUDA_KERNELS_H
 #define CADRE_WORKER_CUDA_KERNELS_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Number types as kernels see them. Integers have no sign here: they wrap around either way. */
+/* Number types of the kernels. Integers have no sign here: they wrap around either way. */
 enum kernel_number {
     KERNEL_F64,
     KERNEL_F32,
@@ -46,11 +46,12 @@ struct kernel_update {
     const void *gradient;
     size_t count;
 };
+/* Updates the elements in place. */
 cudaError_t kernel_update_elements(
     enum kernel_number number, const struct kernel_update *update, cudaStream_t stream);
 
-/* What one launch copies: bytes[i] of from[i] to to[i], any size but 0 and any alignment. It is the
- * kernel's parameter, of which there are 4 KiB. Pieces are cut into tiles, which blocks take by
+/* The copies of one launch: bytes[i] of from[i] to to[i], any size but 0 and any alignment. It is
+ * the kernel's parameter, of which there are 4 KiB. Pieces are cut into tiles, which blocks take by
  * turns; first_tile[i] is the number of piece i's first one. */
 #define KERNEL_PIECES_MAX 140
 struct kernel_pieces {
@@ -65,11 +66,12 @@ struct kernel_pieces {
 /* How many tiles a piece has that is copied to `to`. */
 uint64_t kernel_piece_tiles(const void *to, uint64_t bytes);
 
+/* Copies all pieces. */
 cudaError_t kernel_copy_pieces(const struct kernel_pieces *pieces, cudaStream_t stream);
 
-/* What one launch hashes: chunks of KERNEL_CHUNK_BYTES, of piece i those `stride` chunks from each
- * to the next, from data[i] on, which is aligned to 16 bytes; first[i] is the number of its first
- * one. */
+/* The chunks of one launch: chunks of KERNEL_CHUNK_BYTES, of piece i those `stride` chunks from
+ * each to the next, from data[i] on, which is aligned to 16 bytes; first[i] is the number of its
+ * first one. */
 #define KERNEL_CHUNK_BYTES 65536
 #define KERNEL_CHUNKS_MAX  140
 struct kernel_chunks {
@@ -81,6 +83,7 @@ struct kernel_chunks {
     uint32_t chunks; /* of all pieces */
 };
 
+/* Hashes all chunks. */
 cudaError_t kernel_hash_chunks(const struct kernel_chunks *pieces, cudaStream_t stream);
 
 #ifdef __cplusplus

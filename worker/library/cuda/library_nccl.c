@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/cuda/library_nccl.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening NCCL's library once; see calls_nccl.h. */
+#include "worker/library/cuda/calls_nccl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -81,16 +82,17 @@ static void library_nccl_look(void)
     bool is_named = named != NULL && named[0] != '\0';
     void *handle = is_named ? dlopen(named, RTLD_NOW | RTLD_LOCAL) : open_any();
     if (handle == NULL) {
-        const char *words = dlerror();
+        const char *message = dlerror();
         snprintf(library.from, sizeof library.from, "NCCL cannot be opened: %.*s",
-            (int)sizeof library.from - 40, words != NULL ? words : "the linker does not say why");
+            (int)sizeof library.from - 40,
+            message != NULL ? message : "the linker gives no reason");
         return;
     }
-    (void)dlerror(); /* of the places where it was not */
+    (void)dlerror(); /* of the files that could not be opened */
     int version = 0;
     if (!library_nccl_resolve(handle) || library.ncclGetVersion(&version) != ncclSuccess) {
         if (library.from[0] == '\0') {
-            snprintf(library.from, sizeof library.from, "NCCL does not tell its version");
+            snprintf(library.from, sizeof library.from, "NCCL does not return its version");
         }
         dlclose(handle);
         return;

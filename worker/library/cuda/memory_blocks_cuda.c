@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See memory_blocks_cuda.h. A program has tens or hundreds of tensors: lists are looked through. */
+ * The blocks of memory_blocks_cuda.h, for memory_cuda.c. A program has tens or hundreds of tensors,
+ * so lists are searched. */
 #include "worker/library/cuda/memory_blocks_cuda.h"
 
 #include <pthread.h>
@@ -16,7 +17,7 @@ struct block {
     void *memory;
     size_t bytes;
     uint32_t device;
-    cudaStream_t stream; /* it was given back on */
+    cudaStream_t stream; /* it was freed on */
     cudaEvent_t given;   /* recorded there */
 };
 

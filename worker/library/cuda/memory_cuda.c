@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/cuda/memory_cuda.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory of devices from CUDA's pools, and page-locked memory of the host, for plugin_cuda.c. */
+#include "worker/library/cuda/plugin_cuda.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,7 +16,7 @@ static struct {
     enum pool_state of[DEVICES_MAX];
 } pools = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Lets other devices reach the pool's memory directly, where the machine can; else CUDA copies
+/* Gives other devices direct access to the pool's memory, where the machine can; else CUDA copies
  * through the host by itself. */
 static void open_to_peers(uint32_t device, cudaMemPool_t pool)
 {
@@ -39,7 +40,7 @@ static void open_to_peers(uint32_t device, cudaMemPool_t pool)
     }
 }
 
-/* `device` is current. A pool gives nothing back to the driver on its own. */
+/* `device` is current. A pool returns nothing to the driver on its own. */
 static enum pool_state memory_cuda_prepare(uint32_t device)
 {
     int supported = 0;
@@ -93,7 +94,7 @@ cadre_status memory_get(
     CADRE_TRY(streams_device(stream, &of_stream, error));
     if (of_stream != device || bytes == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "GPU %u: memory of %zu bytes in the order of a stream of GPU %u: ask for at least one "
+            "GPU %u: memory of %zu bytes in the order of a stream of GPU %u: give at least one "
             "byte, on a stream of the GPU itself",
             device, bytes, of_stream);
     }
@@ -126,8 +127,8 @@ void memory_give(uint32_t device, void *memory, void *stream)
     cuda_leave(&scope);
 }
 
-/* Page-locked memory is of all devices, but the call is of the current one, on which it makes a
- * context: a device in use, where there is one. */
+/* Page-locked memory belongs to all devices, but the call is of the current one, on which it makes
+ * a context: a device in use, where there is one. */
 static bool enter_any(struct cuda_scope *ret_scope)
 {
     uint32_t device = 0;

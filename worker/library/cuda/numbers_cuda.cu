@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scaling and arithmetic. Both wait for memory, not for sums: a thread has four loads of 16 bytes
- * under way (and as many of the second operand), and blocks take tiles by turns.
+ * Scaling and arithmetic, launched by work_cuda.c. Both are bound by memory, not by sums: a thread
+ * has four loads of 16 bytes under way (and as many of the second operand), and blocks take tiles
+ * by turns.
  *
  *    data      ├─head─┼──────── vectors of 16 bytes ────────┼─tail─┤
  *               by elements    tile 0 │ tile 1 │ ...           by elements */
@@ -23,8 +24,8 @@ template <typename Number> struct alignas(vector_bytes) Vector {
     Number at[size];
 };
 
-/* How elements are calculated with: as themselves, half-width floats as float32, and narrow
- * integers as uint32_t. What comes out is rounded to nearest even. */
+/* The type that elements are computed in: their own, half-width floats float32, and narrow integers
+ * uint32_t. Results are rounded to nearest even. */
 template <typename Number> struct Wide {
     static __device__ Number widen(Number value)
     {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See nvml.h. It comes with the driver and is opened, never linked; its interface is that of the
+ * See nvml.h. NVML comes with the driver and is opened, never linked; its interface is that of the
  * NVML API Reference Guide. */
 #include "worker/library/cuda/nvml.h"
 

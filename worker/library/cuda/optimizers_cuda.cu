@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Updates by optimizers: what worker/library/optimizer/update_loops.h does with an element, in the
- * same order of the same operations. This file is compiled without fused products and sums, and
- * division and square roots are rounded as IEEE 754 says: the bits are the host's.
+ * Updates by optimizers, launched by work_cuda.c: the operations of
+ * worker/library/optimizer/update_loops.h on an element, in the same order. This file is compiled
+ * without fused products and sums, and division and square roots are rounded by IEEE 754: the bits
+ * are the host's.
  *
  * A thread takes 16 bytes of each operand at a time where all addresses are aligned to that, as
- * they are of whole variables, and else element by element. */
+ * those of whole variables are, and else element by element. */
 #include "worker/library/cuda/kernels.h"
 
 #include <cuda_runtime.h>
@@ -56,7 +57,7 @@ template <update_kind kind> struct Slots {
                                                                             : 1;
 };
 
-/* One element, as update_loops.h has it. */
+/* One element, as in update_loops.h. */
 template <update_kind kind, typename Number>
 __device__ void rmsprop(
     const Terms<Number> &terms, Number &value, Number &a, Number &b, Number &c, Number by)

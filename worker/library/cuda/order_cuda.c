@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/cuda/order_cuda.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Events, for plugin_cuda.c. */
+#include "worker/library/cuda/plugin_cuda.h"
 
 #include <stdlib.h>
 

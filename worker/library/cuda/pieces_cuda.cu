@@ -38,19 +38,19 @@ __device__ unsigned find_piece(const kernel_pieces &pieces, unsigned tile)
 }
 
 template <typename Word>
-__device__ void copy_strings(char *to, const char *from, unsigned first, unsigned words)
+__device__ void copy_vectors(char *to, const char *from, unsigned first, unsigned vectors)
 {
     auto *target = reinterpret_cast<Word *>(to + first);
     auto *source = reinterpret_cast<const Word *>(from + first);
-    for (unsigned i = threadIdx.x; i < words; i += threads * each) {
+    for (unsigned i = threadIdx.x; i < vectors; i += threads * each) {
         Word values[each];
         for (unsigned k = 0; k < each; k++) {
-            if (i + k * threads < words) {
+            if (i + k * threads < vectors) {
                 values[k] = source[i + k * threads];
             }
         }
         for (unsigned k = 0; k < each; k++) {
-            if (i + k * threads < words) {
+            if (i + k * threads < vectors) {
                 target[i + k * threads] = values[k];
             }
         }
@@ -63,9 +63,9 @@ template <typename Word> __device__ void copy_aligned(char *to, const char *from
     unsigned off = static_cast<unsigned>(reinterpret_cast<uintptr_t>(to) % sizeof(Word));
     unsigned head = off == 0 ? 0 : static_cast<unsigned>(sizeof(Word)) - off;
     head = head < bytes ? head : bytes;
-    unsigned words = (bytes - head) / static_cast<unsigned>(sizeof(Word));
-    unsigned tail = head + words * static_cast<unsigned>(sizeof(Word));
-    copy_strings<Word>(to, from, head, words);
+    unsigned vectors = (bytes - head) / static_cast<unsigned>(sizeof(Word));
+    unsigned tail = head + vectors * static_cast<unsigned>(sizeof(Word));
+    copy_vectors<Word>(to, from, head, vectors);
     if (threadIdx.x < head) {
         to[threadIdx.x] = from[threadIdx.x];
     }
@@ -88,7 +88,7 @@ __device__ void copy_tile(char *to, const char *from, unsigned bytes)
     } else if (apart % sizeof(uint16_t) == 0) {
         copy_aligned<uint16_t>(to, from, bytes);
     } else {
-        copy_strings<char>(to, from, 0, bytes);
+        copy_vectors<char>(to, from, 0, bytes);
     }
 }
 

@@ -3,11 +3,8 @@
 #include <pthread.h>
 
 #include "worker/library/cuda/comm.h"
-#include "worker/library/cuda/devices_cuda.h"
-#include "worker/library/cuda/memory_cuda.h"
-#include "worker/library/cuda/order_cuda.h"
+#include "worker/library/cuda/plugin_cuda.h"
 #include "worker/library/cuda/streams_cuda.h"
-#include "worker/library/cuda/work_cuda.h"
 #include "worker/library/device/device_ops.h"
 
 #ifndef CADRE_CUDA_NAME

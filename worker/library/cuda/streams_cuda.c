@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process has a handful of streams, three a device: they are looked through. */
+ * The streams that the plugin made, and their devices. A process has few streams, three a device,
+ * so the list is searched. */
 #include "worker/library/cuda/streams_cuda.h"
 
 #include <pthread.h>

@@ -19,7 +19,7 @@ macro(cadre_cuda_without reason)
   endif()
 endmacro()
 
-# Where nvcc is: as CMake itself is told, then PATH, then where the toolkit installs itself.
+# Where nvcc is: CMake's own setting, then PATH, then where the toolkit installs itself.
 macro(cadre_find_nvcc)
   if(CMAKE_CUDA_COMPILER)
     set(nvcc ${CMAKE_CUDA_COMPILER})

@@ -1,13 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/cuda/work_cuda.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies, and launches of the plugin's kernels, for plugin_cuda.c. */
+#include "worker/library/cuda/plugin_cuda.h"
 
 #include <stdbool.h>
 
 #include "worker/library/cuda/kernels.h"
 #include "worker/library/cuda/streams_cuda.h"
 
-/* One row for each type of numbers; a kernel that finds an address that is not aligned to its
- * elements takes the device down, so that is asked here. */
+/* One row for each type of numbers. A kernel with an address that is not aligned to its elements
+ * ends the use of the device, so alignment is checked here. */
 static const struct number {
     size_t bytes;
     enum kernel_number kernel;
@@ -168,7 +169,7 @@ cadre_status work_update(
 
 /* --- pieces --- */
 
-/* Launches what is collected, and begins anew. */
+/* Launches the collected pieces, and empties the list. */
 static cudaError_t work_cuda_launch(struct kernel_pieces *batch, void *stream)
 {
     cudaError_t result = batch->count > 0 ? kernel_copy_pieces(batch, stream) : cudaSuccess;

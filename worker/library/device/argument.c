@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See argument.h. */
 #include "worker/library/device/argument.h"
 
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What programs hand in: pointers that cannot be left out, and statuses of their functions. */
+ * Checks of what programs pass in: pointers that cannot be left out, and statuses of their
+ * functions. */
 #ifndef CADRE_WORKER_DEVICE_ARGUMENT_H
 #define CADRE_WORKER_DEVICE_ARGUMENT_H
 
@@ -9,8 +10,8 @@
 cadre_status argument_require(
     const void *pointer, const char *function, const char *name, struct cadre_error *error);
 
-/* What a function of the program returned, UNKNOWN for a number that is no status: some of those
- * have a meaning inside. */
+/* The status that a function of the program returned, UNKNOWN for a number that is no status,
+ * because some of those have a meaning inside. */
 cadre_status argument_status(cadre_status returned);
 
 #endif

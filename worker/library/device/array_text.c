@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * numpy's array2string: one look at the elements for the width of a column, then the lines. */
-#include "worker/library/device/array_text.h"
+ * numpy's array2string: one pass over the elements for the width of a column, then the text lines.
+ * tensor_text.c calls it for tensors on the host. */
+#include "worker/library/device/tensor_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +16,7 @@
 #define EDGE         3
 #define PLACES       8 /* behind the point, at most */
 
-/* What the elements that are shown have in common. */
+/* What all the shown elements need. */
 struct column {
     cadre_dtype dtype;
     bool floating;
@@ -36,7 +37,7 @@ struct array_writer {
     FILE *to;
     struct column column;
     bool summary;
-    size_t line; /* columns of the line that was begun */
+    size_t columns; /* columns written in the current line of text */
 };
 
 static bool is_floating(cadre_dtype dtype)
@@ -222,7 +223,7 @@ static void array_text_measure(struct array_writer *writer)
     }
 }
 
-/* --- lines --- */
+/* --- lines of text --- */
 
 /* An element in its column: blanks, the number, blanks. */
 struct word {
@@ -273,20 +274,20 @@ static void element_word(const struct array_writer *writer, int64_t at, struct w
     fill_up(word, column->whole + 1 + column->behind);
 }
 
-/* Puts what stands in front of a word: a separator, or the end of the line where `columns` more do
- * not fit within `width`. */
+/* Writes what is between two elements: a separator, or the end of the line of text where `columns`
+ * more do not fit within `width`. */
 static void put_space(
     struct array_writer *writer, bool first, size_t indent, size_t width, size_t columns)
 {
     const char *separator = writer->margins->separator;
-    size_t line = writer->line + (first ? 0 : strlen(separator));
-    if (!first && line > indent && line + columns > width) {
+    size_t columns_used = writer->columns + (first ? 0 : strlen(separator));
+    if (!first && columns_used > indent && columns_used + columns > width) {
         fprintf(writer->to, "%s\n%*s", separator[0] == ',' ? "," : "", (int)indent, "");
-        line = indent;
+        columns_used = indent;
     } else if (!first) {
         fputs(separator, writer->to);
     }
-    writer->line = line + columns;
+    writer->columns = columns_used + columns;
 }
 
 static void put_element(
@@ -319,17 +320,17 @@ static void end_row(struct array_writer *writer, uint32_t axis, size_t indent)
         fputc('\n', writer->to);
     }
     fprintf(writer->to, "%*s", (int)indent, "");
-    writer->line = indent;
+    writer->columns = indent;
 }
 
-/* The elements behind `axis` indices; `indent` columns stand in front of them, "[" among these. */
+/* The elements after `axis` indices; `indent` columns are in front of them, "[" among these. */
 static void put_axis(
     struct array_writer *writer, uint32_t axis, int64_t first, size_t indent, size_t width)
 {
     bool last_axis = axis + 1 == cadre_tensor_rank(writer->tensor);
     int64_t size = cadre_tensor_dim(writer->tensor, axis);
     fputc('[', writer->to);
-    writer->line = indent;
+    writer->columns = indent;
     for (int64_t i = 0; i < size; i = next_shown(writer, axis, i)) {
         if (i > 0 && !last_axis) {
             end_row(writer, axis, indent);
@@ -347,7 +348,7 @@ static void put_axis(
         }
     }
     fputc(']', writer->to);
-    writer->line++;
+    writer->columns++;
 }
 
 size_t array_text(const cadre_tensor *tensor, const struct array_margins *margins, FILE *to)
@@ -365,5 +366,5 @@ size_t array_text(const cadre_tensor *tensor, const struct array_margins *margin
         .summary = cadre_tensor_count(tensor) > SUMMARY_OVER};
     array_text_measure(&writer);
     put_axis(&writer, 0, 0, margins->before + 1, ARRAY_TEXT_COLUMNS - margins->after);
-    return writer.line;
+    return writer.columns;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Devices that are open, one of each number, for the rest of the process. */
+ * The open devices, one of each number, for the rest of the process. */
 #include "worker/library/device/device.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct open_device *devices[DEVICES_MAX]; /* under the lock */
 
-/* Read by launches, written by what may wait for all devices. */
+/* Read-locked by launches, write-locked by calls that may wait for all devices. */
 static pthread_rwlock_t launches = PTHREAD_RWLOCK_INITIALIZER;
 
 void device_launch_begin(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The devices of this process, over the table of a plugin: streams and memory that all strategies
- * share, copies that a thread waits for, tensors in a device's memory. Of devices nobody asked for
- * nothing is opened.
+ * share, copies that a thread waits for, tensors in a device's memory. A device is opened at its
+ * first use, never before.
  *
  * A device has three streams:
  *    compute    kernels of the program (cadre_replica_stream), the home of the device's memory
  *    comm       collectives; waits for compute where a collective begins, and the other way round
- *    copy       batches on their way to the device */
+ *    copy       batches that are copied to the device */
 #ifndef CADRE_WORKER_DEVICE_DEVICE_H
 #define CADRE_WORKER_DEVICE_DEVICE_H
 
@@ -18,7 +18,7 @@
 #include "worker/library/device/device_ops.h"
 #include "worker/library/device/tensor.h"
 
-/* One device that is in use. Made once, lives as long as the process. */
+/* One device that is in use. Made once, for the rest of the process. */
 struct device {
     const struct device_ops *ops;
     uint32_t index;
@@ -28,72 +28,88 @@ struct device {
     struct device_info info; /* as it was opened */
 };
 
-/* How many devices there are for this process. The first call looks for the plugin and opens it
- * (device_plugin.c says where), unless CADRE_DEVICES says "cpu" (CADRE_DEVICES_REASON, which a
- * worker sets, says why then). 0: device_absence_reason() says why, in one sentence ("no GPU is
- * used:
- * ..."); "" otherwise. Any thread. */
+/* How many devices there are for this process. The first call searches for the plugin and opens it
+ * (device_plugin.c has the folders), unless CADRE_DEVICES is "cpu" (CADRE_DEVICES_REASON, which a
+ * worker sets, has the reason then). Any thread. */
 uint32_t device_count(void);
+/* Why device_count() is 0, in one sentence ("no GPU is used: ..."); "" otherwise. Any thread. */
 const char *device_absence_reason(void);
 
 /* The plugin's table; NULL where device_count() is 0. */
 const struct device_ops *device_plugin(void);
 
-/* The device of that number, opened when first asked for; registers TENSOR_MEMORY_PINNED with the
+/* The device of that number, opened by the first call; registers TENSOR_MEMORY_PINNED with the
  * first one. FAILED_PRECONDITION: there is none. Any thread. */
 cadre_status device_open(uint32_t index, struct device **ret_device, struct cadre_error *error);
 
-/* Copies between any two places and waits until it is there. `to_on`, `from_on`: NULL for memory of
- * the host. What was enqueued on the compute streams of both before is done first. Pageable memory
- * goes through page-locked pieces. Any thread. */
+/* Copies between any two memories and waits until it is done. `to_on`, `from_on`: NULL for memory
+ * of the host. What was enqueued on the compute streams of both before is done first. Pageable
+ * memory goes through page-locked pieces. Any thread. */
 cadre_status device_copy(void *to, struct device *to_on, const void *from, struct device *from_on,
     size_t bytes, struct cadre_error *error);
 
-/* Enqueues a copy of the host's memory `from`, which may be changed when this returns: it travels
+#define DEVICE_COPY_ENQUEUE_MAX ((size_t)64 << 20)
+/* Enqueues a copy of the host's memory `from`, which may be changed when this returns: it goes
  * through page-locked memory of its own. Waits where there is none, and when it is more than
  * DEVICE_COPY_ENQUEUE_MAX. */
-#define DEVICE_COPY_ENQUEUE_MAX ((size_t)64 << 20)
 cadre_status device_copy_enqueue(struct device *device, void *stream, void *to, const void *from,
     size_t bytes, struct cadre_error *error);
 
-/* Waits until `event` is done: spins for a while, then yields and sleeps in short intervals.
- * `stop` (may be NULL) is asked now and then: any code but CADRE_OK ends the wait and is returned,
- * with its error. DEADLINE_EXCEEDED after `timeout_us` (0: never). */
+/* A check that a wait makes now and then: any code but CADRE_OK ends the wait and is returned, with
+ * its error. */
 typedef cadre_status (*device_stop)(void *user, struct cadre_error *error);
+/* Waits until `event` is done: spins for a while, then yields and sleeps in short intervals, with
+ * calls of `stop` (may be NULL). DEADLINE_EXCEEDED after `timeout_us` (0: never). */
 cadre_status device_wait_event(struct device *device, void *event, uint64_t timeout_us,
     device_stop stop, void *user, struct cadre_error *error);
-/* The same of all that is on a stream now. */
+/* The same for all that is on a stream now. */
 cadre_status device_wait_stream(struct device *device, void *stream, uint64_t timeout_us,
     device_stop stop, void *user, struct cadre_error *error);
 
-/* `later` waits for all that is on `earlier` now. Never blocks. */
+/* Makes `after` wait for all that is on `before` now. Never blocks. */
 cadre_status device_order(
-    struct device *device, void *earlier, void *later, struct cadre_error *error);
+    struct device *device, void *before, void *after, struct cadre_error *error);
 
-/* Around the launch of kernels that wait for those of other devices of this process, until all of
- * them are launched. The driver may not launch on one device while a call waits for another one,
- * as to get and give back page-locked memory does: those calls wait until no launch is under way.
- * Between the two a thread asks for none, and waits for nothing but the other launches. */
+/* Begins a launch of kernels that wait for those of other devices of this process. The driver may
+ * not launch on one device while a call waits for another one, as allocating and freeing
+ * page-locked memory does: those calls wait until no launch is under way. Until device_launch_end a
+ * thread allocates none, and waits for nothing but the other launches. */
 void device_launch_begin(void);
+/* All kernels of that launch are launched. */
 void device_launch_end(void);
 
 /* --- tensors in a device's memory. Number types and CADRE_BOOL; INVALID_ARGUMENT for strings.
- * cadre_tensor_data gives the device's address. Views work as of any tensor. The memory is got on
- * `stream` (NULL: compute) and given back on compute: what still uses it on another stream was
- * ordered before by the caller. --- */
+ * cadre_tensor_data returns the device's address. Views work as of any tensor. --- */
 
+/* The elements are not set. The memory is allocated on `stream` (NULL: compute) and freed on
+ * compute: the caller orders other streams that still use it before that. */
 cadre_status tensor_create_on(struct device *device, void *stream, cadre_dtype dtype, uint32_t rank,
-    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error); /* not set */
+    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error);
 
-/* The device whose memory the elements lie in; NULL: the host's. */
+/* The device that has the elements in its memory; NULL: the host. */
 struct device *tensor_device(const cadre_tensor *tensor);
 
-/* A copy of `tensor` on `device` (NULL: the host), which is there when this returns. */
+/* A copy of `tensor` on `device` (NULL: the host), complete when this returns. */
 cadre_status tensor_copy_to(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error);
 
-/* FAILED_PRECONDITION, naming `function` and what to do, for a tensor that the host cannot read. */
+/* FAILED_PRECONDITION, with `function` and the next step, for a tensor that the host cannot
+ * read. */
 cadre_status tensor_require_host(
     const cadre_tensor *tensor, const char *function, struct cadre_error *error);
+
+/* --- Tensors on devices beyond device.h: copies that are not waited for. --- */
+
+/* A copy of `tensor`, from any memory, in the memory of `device`; in the order of its compute
+ * stream. A tensor of the host must not be written to before the copy is done; a reference of it is
+ * kept as long as it is read. One of another device is read in the order of that one's compute
+ * stream too, independently of other work of `device`. */
+cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
+/* The tensor itself, with one reference more, or a copy in the host's memory, which is waited for.
+ */
+cadre_status tensor_on_host(
+    const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies that are waited for. A device can copy by itself only from and to page-locked memory; what
- * lies elsewhere in the host goes through two page-locked pieces, one of which the device copies
+ * Copies that are waited for. A device can copy by itself only from and to page-locked memory;
+ * other memory of the host goes through two page-locked pieces, one of which the device copies
  * while the processor copies the other. */
 #include <string.h>
 
@@ -21,12 +21,12 @@ struct staged {
     size_t piece_bytes;
     char *pieces[PIECES];
     void *events[PIECES];  /* of the last copy that uses the piece */
-    size_t filled[PIECES]; /* bytes that are on their way into the piece; of copies to the host */
+    size_t filled[PIECES]; /* bytes that are being copied into the piece; of copies to the host */
     size_t at[PIECES];     /* where they belong */
 };
 
-/* Waits for the piece, and takes to the host what came in it. */
-static cadre_status device_copy_settle(
+/* Waits for the piece, and copies to the host's memory what came in it. */
+static cadre_status device_copy_finish_piece(
     struct staged *staged, size_t piece, struct cadre_error *error)
 {
     CADRE_TRY(device_wait_event(staged->device, staged->events[piece], 0, NULL, NULL, error));
@@ -45,7 +45,7 @@ static cadre_status copy_pieces(struct staged *staged, size_t bytes, struct cadr
         size_t piece = turn % PIECES;
         size_t part = bytes - at < staged->piece_bytes ? bytes - at : staged->piece_bytes;
         if (turn >= PIECES) {
-            CADRE_TRY(device_copy_settle(staged, piece, error));
+            CADRE_TRY(device_copy_finish_piece(staged, piece, error));
         }
         char *pinned = staged->pieces[piece];
         if (staged->to_device) {
@@ -60,7 +60,7 @@ static cadre_status copy_pieces(struct staged *staged, size_t bytes, struct cadr
         at += part;
     }
     for (size_t i = turn < PIECES ? 0 : turn - PIECES; i < turn; i++) {
-        CADRE_TRY(device_copy_settle(staged, i % PIECES, error));
+        CADRE_TRY(device_copy_finish_piece(staged, i % PIECES, error));
     }
     return CADRE_OK;
 }
@@ -76,10 +76,10 @@ static cadre_status copy_staged(struct staged *staged, size_t bytes, struct cadr
     }
     if (status == CADRE_OK && staged->pieces[0] != NULL && staged->pieces[1] != NULL) {
         status = copy_pieces(staged, bytes, error);
-        if (status != CADRE_OK) { /* before the pieces are given away */
+        if (status != CADRE_OK) { /* before the pieces are freed */
             (void)device_wait_stream(device, staged->stream, 0, NULL, NULL, NULL);
         }
-    } else if (status == CADRE_OK) { /* no page-locked memory: the driver does it, and waits */
+    } else if (status == CADRE_OK) { /* no page-locked memory: the driver copies, and waits */
         void *to = staged->to_device ? staged->on_device : staged->on_host;
         const void *from = staged->to_device ? staged->on_host : staged->on_device;
         status = device->ops->copy(to, from, bytes, staged->stream, error);

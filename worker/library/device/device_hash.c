@@ -1,12 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/device/device_hash.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Hashing memory of a device: full chunks by a kernel of the device, shorter ones on the host after
+ * a copy. The runtime calls device_hash for digests of variables. */
+#include "worker/library/device/memory_hash.h"
 
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor_memory.h"
 
-/* Of short chunks so many bytes at a time are in the host's memory. */
+/* At most so many bytes of short chunks are in the host's memory at a time. */
 #define SHORT_BYTES ((size_t)4 << 20)
 
 /* Memory of the host that a device copies into, by itself where it is page-locked. */
@@ -21,7 +23,7 @@ struct hashing {
     const struct device_hashed *pieces;
     size_t count;
     struct device_chunks *chunks; /* [count], for the kernel */
-    size_t full;                  /* of all pieces, that the kernel hashes */
+    size_t full;                  /* chunks of all pieces that the kernel hashes */
     void *on_device;              /* their hashes; NULL: there are none */
     struct room hashes;           /* likewise, on the host */
     struct room shorts;           /* chunks that are shorter than others */
@@ -99,7 +101,7 @@ static cadre_status begin_full(struct hashing *hashing, struct cadre_error *erro
         hashing->hashes.memory, hashing->on_device, bytes, device->compute, error);
 }
 
-/* They have come. Returns how many bytes they are of. */
+/* Stores the hashes that have come. Returns how many bytes they are of. */
 static size_t take_full(const struct hashing *hashing)
 {
     const uint64_t *from = hashing->hashes.memory;
@@ -114,7 +116,7 @@ static size_t take_full(const struct hashing *hashing)
 
 /* --- shorter ones --- */
 
-/* Hashes those that are on their way, of pieces before `end`. Returns how many bytes they have. */
+/* Hashes those that have come, of pieces before `end`. Returns how many bytes they have. */
 static size_t take_shorts(struct hashing *hashing, size_t end)
 {
     const char *from = hashing->shorts.memory;
@@ -165,7 +167,7 @@ static cadre_status hash_all(struct hashing *hashing, size_t *hashed, struct cad
     if (status == CADRE_OK) {
         status = bring_shorts(hashing, hashed, error);
     }
-    /* Also before the rooms are given away. */
+    /* Also before the memory is freed. */
     cadre_status waited = device_wait_stream(
         device, device->compute, 0, NULL, NULL, status == CADRE_OK ? error : NULL);
     status = status == CADRE_OK ? waited : status;

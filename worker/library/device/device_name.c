@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/device/device_name.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Parsing and writing device names, and the functions of cadre/device.h. */
+#include "worker/library/device/local_device.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static bool is_name(struct piece piece)
     return good;
 }
 
-/* Into a place that says nothing yet. */
+/* Sets a name that is not set yet. */
 static bool take_name(struct piece piece, char *ret_name, size_t size, bool capitals)
 {
     if (ret_name[0] != '\0' || !is_name(piece) || piece.size >= size) {
@@ -79,33 +80,33 @@ static bool take_device(cadre_device_spec *spec, struct piece type, struct piece
            (is_word(index, "*") || take_number(index, &spec->index));
 }
 
-/* One "word:word:word"; `count` of them. */
-static bool take_part(cadre_device_spec *spec, const struct piece words[3], size_t count)
+/* Takes one field of a name, "field:field:field", of `count` of them. */
+static bool take_part(cadre_device_spec *spec, const struct piece fields[3], size_t count)
 {
-    if (count == 2 && is_word(words[0], "job")) {
-        return take_name(words[1], spec->job, sizeof spec->job, false);
+    if (count == 2 && is_word(fields[0], "job")) {
+        return take_name(fields[1], spec->job, sizeof spec->job, false);
     }
-    if (count == 2 && is_word(words[0], "replica")) {
-        return take_number(words[1], &spec->replica);
+    if (count == 2 && is_word(fields[0], "replica")) {
+        return take_number(fields[1], &spec->replica);
     }
-    if (count == 2 && is_word(words[0], "task")) {
-        return take_number(words[1], &spec->task);
+    if (count == 2 && is_word(fields[0], "task")) {
+        return take_number(fields[1], &spec->task);
     }
-    if (count == 3 && is_word(words[0], "device")) {
-        return take_device(spec, words[1], words[2]);
+    if (count == 3 && is_word(fields[0], "device")) {
+        return take_device(spec, fields[1], fields[2]);
     }
     const struct piece any = {"*", 1};
-    return count <= 2 && !is_word(words[0], "device") &&
-           take_device(spec, words[0], count == 2 ? words[1] : any);
+    return count <= 2 && !is_word(fields[0], "device") &&
+           take_device(spec, fields[0], count == 2 ? fields[1] : any);
 }
 
-static size_t device_name_split(struct piece part, struct piece ret_words[3])
+static size_t device_name_split(struct piece part, struct piece ret_fields[3])
 {
     size_t count = 0;
     while (count < 3) {
         const char *colon = memchr(part.at, ':', part.size);
         size_t size = colon == NULL ? part.size : (size_t)(colon - part.at);
-        ret_words[count++] = (struct piece){part.at, size};
+        ret_fields[count++] = (struct piece){part.at, size};
         if (colon == NULL) {
             return count;
         }
@@ -120,9 +121,9 @@ cadre_status device_name_parse(
     *ret_spec = nothing;
     for (const char *at = name; *at != '\0';) {
         struct piece part = {at, strcspn(at, "/")};
-        struct piece words[3] = {{0}};
-        size_t count = device_name_split(part, words);
-        if (part.size > 0 && (count > 3 || !take_part(ret_spec, words, count))) {
+        struct piece fields[3] = {{0}};
+        size_t count = device_name_split(part, fields);
+        if (part.size > 0 && (count > 3 || !take_part(ret_spec, fields, count))) {
             *ret_spec = nothing;
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "'%.*s' in the device name '%.100s' is not known, is there twice or does not fit; "

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a device plugin offers: a table of functions that libcadre finds in a shared object which it
- * opens at run time (device_plugin.h). The one there is is CUDA's, worker/library/cuda, with NCCL
- * behind the communicators. Everything in it is thin: who waits for whom, what is kept and when it
- * ends is decided by the callers.
+ * opens at run time (device_plugin.h). The only one is CUDA's, worker/library/cuda, with NCCL
+ * behind the communicators. Everything in it is thin: the callers decide which waits for which,
+ * what is kept and when it ends.
  *
  * Rules:
- *  - Devices are numbered from 0 as the plugin's driver numbers those that this process may see.
- *  - "Enqueues": returns at once; done in the order of the stream. All that takes a stream
- *    enqueues on it, and touches no other stream. The caller's buffers live until it is done.
- *  - Any thread may call anything, unless said otherwise; no call needs device_ops.bind before, and
- *    all leave the calling thread's current device as it was, but bind. (A thread that never used a
- *    device stays with the call's.)
- *  - A stream that the program is capturing into a graph is refused: FAILED_PRECONDITION. Other
- *    streams may be used meanwhile, by any thread.
- *  - Errors: RESOURCE_EXHAUSTED no memory (of the device, or page-locked), INVALID_ARGUMENT what
- *    cannot be asked, INTERNAL all else, with the driver's own name and words for it
- *    ("cudaErrorIllegalAddress: an illegal memory access was encountered"), what was being done and
- *    on which device. An error of work that was enqueued earlier may come out of any later call.
- *  - Nothing here prints, exits, or waits for a device, unless said otherwise. */
+ * - Devices are numbered from 0 as the plugin's driver numbers those that this process may use.
+ * - "Enqueues": returns at once; done in the order of the stream. All that takes a stream enqueues
+ *   on it, and touches no other stream. The caller's buffers stay valid until it is done.
+ * - Any thread may call anything, unless noted; no call needs device_ops.bind before, and all leave
+ *   the calling thread's current device as it was, but bind. (A thread that never used a device
+ *   keeps the call's.)
+ * - A stream that the program is capturing into a graph is refused: FAILED_PRECONDITION. Other
+ *   streams may be used meanwhile, by any thread.
+ * - Errors: RESOURCE_EXHAUSTED no memory (of the device, or page-locked), INVALID_ARGUMENT an
+ *   impossible call, INTERNAL all else, with the driver's own name and text for it
+ *   ("cudaErrorIllegalAddress: an illegal memory access was encountered"), the operation and the
+ *   device. An error of work that was enqueued before may be returned by any other call.
+ * - Nothing here prints, exits, or waits for a device, unless noted. */
 #ifndef CADRE_WORKER_DEVICE_DEVICE_OPS_H
 #define CADRE_WORKER_DEVICE_DEVICE_OPS_H
 
@@ -86,9 +86,8 @@ enum device_reduction {
     DEVICE_REDUCE_MAX
 };
 
-/* Elements that an optimizer updates, in memory of the stream's device: values, and what it
- * remembers of them (those that its kind has). `terms` and `kind` are of
- * worker/library/optimizer/terms.h. */
+/* Elements that an optimizer updates, in memory of the stream's device: values, and the slots of
+ * its kind. `terms` and `kind` are of worker/library/optimizer/terms.h. */
 struct update_terms;
 struct device_update {
     uint32_t kind;
@@ -105,26 +104,26 @@ struct device_comm; /* one rank of a communicator: of one device */
 /* Communicators of device memory. A communicator is used by one thread at a time, but for abort.
  * NULL in the table of a plugin without a library for them. */
 struct device_comm_ops {
-    /* A new secret name of a communicator, made by the task of its rank 0, which lives until all
-     * have come into it: it listens for the others. May take milliseconds. */
+    /* A new secret name of a communicator, made by the task of its rank 0, which must stay alive
+     * until all have joined: it listens for the others. May take milliseconds. */
     cadre_status (*unique_id)(uint8_t ret_id[DEVICE_COMM_ID_BYTES], struct cadre_error *error);
 
-    /* Begins to come into the communicator `id` of `world` ranks, with `count` of them: rank
-     * ranks[i] on device devices[i]. Non-blocking. On success ret_comms[count] are the caller's, to
-     * end by destroy or abort, each of them. */
+    /* Begins to join the communicator `id` of `world` ranks, with `count` of them: rank ranks[i] on
+     * device devices[i]. Non-blocking. On success ret_comms[count] are the caller's, to end by
+     * destroy or abort, each of them. */
     cadre_status (*post)(const uint8_t id[DEVICE_COMM_ID_BYTES], uint32_t world, uint32_t count,
         const uint32_t ranks[], const uint32_t devices[], struct device_comm *ret_comms[],
         struct cadre_error *error);
 
-    /* CADRE_PENDING while forming, or while the last call is still on its way to the device;
-     * CADRE_OK: ready for the next call; else how it failed, now and for ever: its asynchronous
-     * error, in NCCL's words. Cheap: it is polled. UNAVAILABLE: a peer went away. */
+    /* CADRE_PENDING while forming, or while the last call is not on the device yet; CADRE_OK: ready
+     * for the next call; else how it failed, now and for ever: its asynchronous error, with NCCL's
+     * text. Cheap: it is polled. UNAVAILABLE: a peer has exited. */
     cadre_status (*test)(struct device_comm *comm, struct cadre_error *error);
 
     /* Enqueue on `stream`, a stream of the communicator's device. CADRE_PENDING instead of CADRE_OK
-     * where the library goes on with the call by itself: test until it is over. Types: f64 f32 f16
+     * where the library continues the call by itself: test until it is over. Types: f64 f32 f16
      * bf16 i64 i32 i8 u32 u8, and i16, u16 and bool where nothing is combined (INVALID_ARGUMENT for
-     * others: see `takes`). All vectors of one all_reduce or broadcast travel as one group. */
+     * others: see `takes`). All vectors of one all_reduce or broadcast are sent as one group. */
     cadre_status (*all_reduce)(struct device_comm *comm, enum device_reduction reduction,
         const struct device_vector vectors[], size_t count, void *stream,
         struct cadre_error *error);
@@ -147,8 +146,8 @@ struct device_comm_ops {
     /* Ends it in order: all that was enqueued on it is done. May wait for the other ranks. */
     void (*destroy)(struct device_comm *comm);
     /* Ends it at once, with what is under way on the device, from any thread while the one that
-     * uses it is not inside a call. Waits for that, and may hang: call it where a deadline
-     * watches. */
+     * uses it is not inside a call. Waits for that, and may hang: call it where a deadline is
+     * watched. */
     void (*abort)(struct device_comm *comm);
 };
 
@@ -157,7 +156,7 @@ struct device_ops {
     const char *name; /* "cuda"; "cuda stand-in" of the tests' */
     const char *type; /* "GPU": in names of devices */
 
-    /* --- what there is --- */
+    /* --- the devices --- */
 
     /* Devices of this process; 0: why, in one sentence without a full stop. */
     uint32_t (*count)(char ret_reason[256]);
@@ -172,8 +171,8 @@ struct device_ops {
 
     /* --- memory. Aligned to 256 bytes, not set. --- */
 
-    /* In the order of `stream`: what is enqueued on it afterwards may use the memory. Given back
-     * likewise; it is kept for the next get (a pool). `bytes` > 0. */
+    /* In the order of `stream`: what is enqueued on it afterwards may use the memory. Freed
+     * likewise; it is kept for the next memory_get (a pool). `bytes` > 0. */
     cadre_status (*memory_get)(
         uint32_t device, size_t bytes, void *stream, void **ret_memory, struct cadre_error *error);
     void (*memory_give)(uint32_t device, void *memory, void *stream);
@@ -184,8 +183,8 @@ struct device_ops {
     /* --- order --- */
 
     /* `urgent`: its kernels go before those of other streams. Never waits for the default stream.
-     * What is given back is the driver's own (cudaStream_t); all other functions take only streams
-     * that this made. */
+     * The result is the driver's own (cudaStream_t); all other functions take only streams that
+     * this made. */
     cadre_status (*stream_open)(
         uint32_t device, bool urgent, void **ret_stream, struct cadre_error *error);
     void (*stream_close)(void *stream); /* waits for nothing; NULL is allowed */
@@ -200,8 +199,8 @@ struct device_ops {
 
     /* --- work --- */
 
-    /* Between any two places: memory of this or another device, of the host (page-locked, or any:
-     * then it may wait). */
+    /* Between any two memories: of this or another device, of the host (page-locked, or any: then
+     * it may wait). */
     cadre_status (*copy)(
         void *to, const void *from, size_t bytes, void *stream, struct cadre_error *error);
     cadre_status (*fill)(
@@ -215,8 +214,8 @@ struct device_ops {
      * stream's device. */
     cadre_status (*arithmetic)(enum device_arithmetic how, cadre_dtype dtype, void *to,
         const void *from, size_t count, void *stream, struct cadre_error *error);
-    /* The very bits that the host gets. INVALID_ARGUMENT: another type, an address that is not
-     * aligned to an element. */
+    /* The same bits as on the host. INVALID_ARGUMENT: another type, an address that is not aligned
+     * to an element. */
     cadre_status (*update)(
         const struct device_update *update, void *stream, struct cadre_error *error);
     /* Many small copies in few launches; into the pack, or out of it. Pieces do not overlap, and
@@ -225,8 +224,8 @@ struct device_ops {
         struct cadre_error *error);
     cadre_status (*unpack)(const struct device_piece pieces[], size_t count, const void *pack,
         void *stream, struct cadre_error *error);
-    /* hashes[i] = XXH3 (64 bits, seed 0) of the i-th chunk, the very bits that the host gets.
-     * Chunks and hashes are in memory of the stream's device, aligned to 16 and 8 bytes
+    /* hashes[i] = XXH3 (64 bits, seed 0) of the i-th chunk, the same bits as on the host. Chunks
+     * and hashes are in memory of the stream's device, aligned to 16 and 8 bytes
      * (INVALID_ARGUMENT). */
     cadre_status (*hash)(
         const struct device_chunks pieces[], size_t count, void *stream, struct cadre_error *error);
@@ -235,8 +234,8 @@ struct device_ops {
 };
 
 /* The plugin's only exported symbol, DEVICE_PLUGIN_ENTRY. Of an ABI other than `abi`, NULL. The
- * table lives as long as the process. Cheap: no driver is asked before count or driver is called.
- */
+ * table stays valid as long as the process. Cheap: no driver is called before count or driver
+ * is. */
 typedef const struct device_ops *(*device_plugin_entry)(uint32_t abi);
 
 #endif

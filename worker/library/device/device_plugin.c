@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See device_plugin.h. The plugin is CADRE_PLUGIN, else libcadre-cuda.so
+ * Finding the plugin; device.c and device_count() use what it finds. The plugin is CADRE_PLUGIN,
+ * else libcadre-cuda.so
  *  - beside libcadre (or the program, when libcadre is inside of it), in cadre/ of that folder, in
  *    ../lib/cadre and in ../lib of it,
  *  - the same of the program's own folder,
- *  - in the folder that this library was built to look in (CADRE_PLUGIN_FOLDER).
- * Without CADRE_PLUGIN nothing is looked for where there is no driver: a host without a GPU reads
- * no file but the linker's own list for libcuda.so.1. */
+ *  - in the folder that was set when this library was built (CADRE_PLUGIN_FOLDER).
+ * Without CADRE_PLUGIN there is no search where there is no driver: a host without a GPU reads no
+ * file but the linker's own list for libcuda.so.1. */
 #include "worker/library/device/device_plugin.h"
 
 #include <dlfcn.h>
@@ -27,11 +28,11 @@
 
 static const char *linker_messages(void)
 {
-    const char *words = dlerror(); /* once: it is forgotten with that */
-    return words != NULL ? words : "the dynamic linker does not say why";
+    const char *message = dlerror(); /* once: the call clears it */
+    return message != NULL ? message : "the dynamic linker gives no reason";
 }
 
-/* Opens one file that is there, and asks it for its devices. */
+/* Opens one file that exists, and counts its devices. */
 static void open_plugin(const char *path, struct device_found *found)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -51,7 +52,7 @@ static void open_plugin(const char *path, struct device_found *found)
     const struct device_ops *ops = entry(DEVICE_ABI);
     if (ops == NULL || ops->abi != DEVICE_ABI) {
         snprintf(found->reason, sizeof found->reason,
-            "the plugin %s is of another version than this library, which wants ABI %d; install "
+            "the plugin %s is of another version than this library, which needs ABI %d; install "
             "the one that was built with it",
             path, DEVICE_ABI);
         return;
@@ -67,7 +68,7 @@ static void open_plugin(const char *path, struct device_found *found)
     found->count = count < DEVICES_MAX ? count : DEVICES_MAX;
 }
 
-static bool driver_is_there(const struct device_search *search, struct device_found *found)
+static bool driver_exists(const struct device_search *search, struct device_found *found)
 {
     void *driver = dlopen(search->driver, RTLD_LAZY | RTLD_LOCAL);
     if (driver != NULL) {
@@ -100,7 +101,7 @@ void device_plugin_find(const struct device_search *search, struct device_found 
         open_plugin(search->plugin, ret_found);
         return;
     }
-    if (!driver_is_there(search, ret_found)) {
+    if (!driver_exists(search, ret_found)) {
         return;
     }
     for (const char *const *folder = search->folders; *folder != NULL; folder++) {
@@ -138,10 +139,10 @@ struct folders {
     size_t count;
 };
 
-static void add_folder(struct folders *folders, const char *folder, const char *below)
+static void add_folder(struct folders *folders, const char *folder, const char *subfolder)
 {
     char *text = folders->text[folders->count];
-    int length = snprintf(text, FOLDER_BYTES, "%s%s", folder, below);
+    int length = snprintf(text, FOLDER_BYTES, "%s%s", folder, subfolder);
     if (length >= FOLDER_BYTES) {
         return;
     }
@@ -156,14 +157,14 @@ static void add_folder(struct folders *folders, const char *folder, const char *
 /* The folder of `file`, and those around it. */
 static void add_folders_of(struct folders *folders, char *file)
 {
-    static const char *const below[FOLDERS_EACH] = {"", "/cadre", "/../lib/cadre", "/../lib"};
+    static const char *const subfolders[FOLDERS_EACH] = {"", "/cadre", "/../lib/cadre", "/../lib"};
     char *slash = strrchr(file, '/');
     if (slash == NULL) {
         return;
     }
     *slash = '\0';
     for (size_t i = 0; i < FOLDERS_EACH; i++) {
-        add_folder(folders, file, below[i]);
+        add_folder(folders, file, subfolders[i]);
     }
 }
 

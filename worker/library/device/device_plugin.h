@@ -10,24 +10,25 @@
 #define DEVICE_PLUGIN_FILE  "libcadre-cuda.so"
 #define DEVICE_REASON_BYTES 512
 
-/* What a look for it goes by. */
+/* The settings of one search. */
 struct device_search {
-    const char *devices;        /* CADRE_DEVICES: "cpu" is none; NULL or anything else: look */
-    const char *devices_reason; /* CADRE_DEVICES_REASON: who said "cpu", and why; NULL: nobody */
-    const char *plugin; /* CADRE_PLUGIN: the file to open, whatever there is; NULL or "": look */
-    const char *driver; /* the driver's library, which must be there before a look */
-    const char *pci_folder; /* for the reason, when it is not: is there a GPU without a driver */
-    const char *const *folders; /* where to look, in this order; ends with NULL */
+    const char *devices;        /* CADRE_DEVICES: "cpu" is none; NULL or anything else: search */
+    const char *devices_reason; /* CADRE_DEVICES_REASON: what set "cpu", and why; NULL: not given */
+    const char *plugin;     /* CADRE_PLUGIN: the file to open, in any case; NULL or "": search */
+    const char *driver;     /* the driver's library, without which there is no search */
+    const char *pci_folder; /* for the reason, when it is missing: is there a GPU without a
+                             * driver */
+    const char *const *folders; /* to search, in this order; ends with NULL */
 };
 
-/* What was found. */
+/* The result of a search. */
 struct device_found {
     const struct device_ops *ops;     /* NULL: none that can be used */
     uint32_t count;                   /* of its devices, at most DEVICES_MAX; 0 without */
     char reason[DEVICE_REASON_BYTES]; /* of 0: why, as a clause without a full stop; else "" */
 };
 
-/* Looks and opens. What was opened stays open, as threads and handlers of it may. */
+/* Searches and opens. What was opened stays open, because its threads and handlers may. */
 void device_plugin_find(const struct device_search *search, struct device_found *ret_found);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waiting for a device, and one stream for another. A kernel of a step takes microseconds, a
- * collective may take for ever: so a thread asks for a while without a pause, since what it waits
- * for is mostly about to end, then lets others have its processor, and in long waits sleeps between
- * two questions, no longer than makes them half a percent longer. */
+ * collective may take for ever: so a thread tests for a while without a pause, because most waits
+ * end soon, then yields its processor, and in long waits sleeps between two tests, so that a wait
+ * is at most half a percent longer. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -16,10 +16,10 @@
 
 #define SPIN_US      UINT64_C(50)
 #define YIELD_US     UINT64_C(10000)
-#define SLEEP_PART   256 /* of what was waited already: what a sleep can be too long by */
+#define SLEEP_PART   256 /* of the wait so far: the most that a sleep is too long by */
 #define SLEEP_MAX_US UINT64_C(2000)
 #define STOP_EVERY_US                                                                              \
-    UINT64_C(2000) /* how often `stop` is asked, from the end of the spinning on */
+    UINT64_C(2000) /* how often `stop` is called, from the end of the spinning on */
 
 struct device_lent {
     struct device_lent *next;
@@ -57,16 +57,16 @@ void device_event_give(struct device *device, void *event)
 }
 
 cadre_status device_order(
-    struct device *device, void *earlier, void *later, struct cadre_error *error)
+    struct device *device, void *before, void *after, struct cadre_error *error)
 {
     void *event = NULL;
-    if (earlier == later) {
+    if (before == after) {
         return CADRE_OK;
     }
     CADRE_TRY(device_event_take(device, &event, error));
-    cadre_status status = device->ops->event_record(event, earlier, error);
+    cadre_status status = device->ops->event_record(event, before, error);
     if (status == CADRE_OK) {
-        status = device->ops->stream_wait(later, event, error);
+        status = device->ops->stream_wait(after, event, error);
     }
     /* The wait is for what was recorded until now: the event may be recorded again. */
     device_event_give(device, event);
@@ -131,7 +131,7 @@ cadre_status device_wait_stream(struct device *device, void *stream, uint64_t ti
 
 /* --- lending --- */
 
-/* Takes those that are done (or failed: then nothing more runs there) off the list. */
+/* Takes those that are done (or failed: then no more copies run there) off the list. */
 static struct device_lent *take_done(struct open_device *open)
 {
     struct device_lent *done = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPUs and devices of tensors: what needs no replica. */
+ * GPUs and devices of tensors: the public functions that need no replica. */
 #include "cadre/gpu.h"
 
 #include "worker/library/device/argument.h"

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/device/device_name.h"
 
-/* Names are made when they are asked for, and stay where they are. */
+/* Names are made at their first use, and keep their addresses. */
 static struct {
     pthread_mutex_t lock;
     struct device_host host;
@@ -38,7 +37,7 @@ void local_device_set_task(const struct device_host *host)
     here.host = *host;
     for (int type = 0; type < LOCAL_DEVICE_TYPES; type++) {
         for (uint32_t i = 0; i < LOCAL_DEVICE_MAX; i++) {
-            if (here.made[type][i]) { /* somebody may have it */
+            if (here.made[type][i]) { /* its text may be in use */
                 local_device_make((enum local_device_type)type, i);
             }
         }

@@ -7,8 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "worker/library/device/control_groups.h"
-
 static uint64_t machine_memory_lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

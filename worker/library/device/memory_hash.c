@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See memory_hash.h. */
 #include "worker/library/device/memory_hash.h"
 
 #include <xxhash.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See number_text.h. */
 #include "worker/library/device/number_text.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/half.h"
 
-#define DIGITS_MAX 17 /* that a double needs at most */
+#define DIGITS_MAX 17 /* the most that a double needs */
 
 static double read_back(const char *text, cadre_dtype dtype)
 {
@@ -25,7 +26,7 @@ static double read_back(const char *text, cadre_dtype dtype)
     }
 }
 
-/* "-1.25e+01", whatever the locale writes for the point. */
+/* "-1.25e+01", with any point of the locale. */
 static struct decimal decimal_read(const char *text)
 {
     struct decimal decimal = {.negative = *text == '-'};
@@ -77,7 +78,7 @@ int decimal_digits_after_point(const struct decimal *decimal)
     return zero || digits_after_point < 0 ? 0 : digits_after_point;
 }
 
-/* The digit that stands for ten to the power of `power`. */
+/* The digit at ten to the power of `power`. */
 static char digit_at(const struct decimal *decimal, int power)
 {
     int at = decimal->exponent - power;

@@ -20,20 +20,22 @@ struct decimal {
     char digits[20];
 };
 
-/* Of a finite number of a floating type. With `places` >= 0 it is rounded to so many behind the
- * point of its plain form (`scientific`: of d.ddd) where the shortest has more; it then has a digit
- * there. */
+/* The shortest decimal of a finite number of a floating type. With `digits_after_point` >= 0 it is
+ * rounded to so many behind the point of its plain form (`scientific`: of d.ddd) where the shortest
+ * has more; it then has a digit there. */
 struct decimal decimal_of(
     double number, cadre_dtype dtype, int digits_after_point, bool scientific);
 
-/* Digits before and behind the point of the plain form: "12." has 2 and 0, "0.05" 1 and 2. */
+/* Digits before the point of the plain form: 2 of "12.", 1 of "0.05". */
 int decimal_whole(const struct decimal *decimal);
+/* Digits behind it: 0 of "12.", 2 of "0.05". */
 int decimal_digits_after_point(const struct decimal *decimal);
 
-/* Writes "-12.5", with zeros up to `places` behind the point, and "-1.25e+01", with zeros up to
- * `places` and to `exponent_digits`; always with a point. */
+/* Writes "-12.5", with zeros up to `digits_after_point` behind the point; always with a point. */
 void decimal_plain(
     const struct decimal *decimal, int digits_after_point, char text[NUMBER_TEXT_BYTES]);
+/* Writes "-1.25e+01", with zeros up to `digits_after_point` and to `exponent_digits`; always with a
+ * point. */
 void decimal_scientific(const struct decimal *decimal, int digits_after_point, int exponent_digits,
     char text[NUMBER_TEXT_BYTES]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensors. One that owns memory of the host is one block: the header, then the elements; a view has
  * a header only and holds a reference of the owner; one over memory of the program has a header and
- * what gives it back. Those on devices: tensor_on_device.c. */
+ * the function that releases that. tensor_on_device.c has those on devices, tensor_public.c the
+ * public functions. */
 #include "worker/library/device/tensor.h"
 
 #include <inttypes.h>
@@ -12,9 +13,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/local_device.h"
 #include "worker/library/device/tensor_memory.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/device/tensor_strings.h"
 #include "worker/library/device/tensor_struct.h"
 
 #define BYTES_MAX (INT64_C(1) << 62)
@@ -146,7 +146,7 @@ static cadre_status tensor_allocate(enum tensor_memory_kind kind, cadre_dtype dt
     CADRE_TRY(tensor_shape_check(dtype, rank, dims, &count, &bytes, error));
     CADRE_ASSERT(extra_bytes <= (size_t)BYTES_MAX);
     size_t total = HEADER_BYTES + bytes + extra_bytes;
-    /* The elements of strings are pointers, which say nothing to another process. */
+    /* The elements of strings are pointers, which are not valid in another process. */
     if (kind == TENSOR_MEMORY_SHARED && dtype == CADRE_STRING) {
         kind = TENSOR_MEMORY_HOST;
     }
@@ -173,7 +173,7 @@ cadre_status tensor_create_kind(enum tensor_memory_kind kind, cadre_dtype dtype,
     return tensor_allocate(kind, dtype, rank, dims, 0, ret_tensor, error);
 }
 
-/* Whose elements they are: a view's are another one's. */
+/* The tensor whose elements they are: a view's are another one's. */
 static cadre_tensor *owner_of(const cadre_tensor *tensor)
 {
     return tensor->elements == TENSOR_ELEMENTS_VIEWED ? tensor->holds
@@ -265,7 +265,7 @@ cadre_status tensor_over(
     size_t align = lent->dtype == CADRE_STRING ? sizeof(void *) : cadre_dtype_bytes(lent->dtype);
     if (lent->data == NULL || (uintptr_t)lent->data % align != 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "a tensor of %s cannot lie over memory at %p; give an address that is a multiple of "
+            "a tensor of %s cannot use memory at %p; give an address that is a multiple of "
             "%zu, or copy by cadre_tensor_from_data",
             tensor_shape_text(lent->dtype, lent->rank, lent->dims, shape), lent->data, align);
     }
@@ -321,7 +321,7 @@ static cadre_status make_view(cadre_tensor *tensor, size_t offset, uint32_t rank
     return CADRE_OK;
 }
 
-/* Refuses scalars and rows outside the tensor; gives the bytes of one row. */
+/* Refuses scalars and rows outside the tensor; returns the bytes of one row. */
 static cadre_status check_rows(const cadre_tensor *tensor, int64_t first, int64_t count,
     size_t *ret_row_bytes, struct cadre_error *error)
 {

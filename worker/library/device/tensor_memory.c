@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Magazines over a depot; see tensor_memory.h. Blocks that are kept are chained through their first
- * word. One lock per kind guards its depot; the system is never called with it held. */
+ * Magazines over a depot; see tensor_memory.h. Tensors of all files in this folder get their memory
+ * here. Kept blocks are chained through their first word. One lock per kind guards its depot; the
+ * system is never called with it held. */
 #include "worker/library/device/tensor_memory.h"
 
 #include <pthread.h>
@@ -24,7 +25,7 @@
 #endif
 
 /* Classes of 128, 192, ... 512 bytes, then 640, 768, 896, 1024, 1280, ... 64 Ki, 72 Ki, 80 Ki, ...
- * up to 2^40: four per doubling, and eight where what is rounded up is much. */
+ * up to 2^40: four per doubling, and eight where rounding up costs much. */
 #define BYTES_MIN      ((size_t)128)
 #define EVEN_STEP      ((size_t)64)
 #define EVEN_BYTES_MAX ((size_t)512)
@@ -55,7 +56,7 @@ struct depot {
     _Atomic uint64_t gets;
     _Atomic uint64_t gives;
     uint64_t kept;
-    uint64_t clock; /* counts what is taken and brought */
+    uint64_t clock; /* counts calls of get and give */
     struct chain chains[CLASS_COUNT];
     uint64_t used[CLASS_COUNT]; /* the clock when the class was last taken from */
 };
@@ -65,14 +66,14 @@ struct magazine {
     struct chain chains[MAGAZINE_CLASSES];
 };
 
-/* What a thread has; made when it first gives a small block. */
+/* A thread's magazines; made when it first frees a small block. */
 struct thread_memory {
     struct magazine magazines[TENSOR_MEMORY_KINDS];
 };
 
 /* Aligned by hand, with the pointer to free before the block. A hole that glibc's aligned_alloc
  * left when it was freed is too small for the same request again (before 2.38), and the heap grows
- * with each epoch that gives memory back and takes it again. */
+ * with each epoch that frees memory and allocates it again. */
 static void *host_get(size_t bytes)
 {
     char *given = malloc(bytes + CADRE_TENSOR_ALIGN);
@@ -111,7 +112,7 @@ static struct depot depots[TENSOR_MEMORY_KINDS] = {
 };
 
 static _Thread_local struct thread_memory *own;
-static _Thread_local bool own_ended; /* the thread is ending, and has nothing any more */
+static _Thread_local bool own_ended; /* the thread is ending, and has no magazines any more */
 static _Thread_local enum tensor_memory_kind preferred;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -119,7 +120,7 @@ static bool key_made;
 
 /* --- classes --- */
 
-/* The class for `bytes`, at most TENSOR_MEMORY_BYTES_MAX; *ret_size is what a block of it has. */
+/* The class for `bytes`, at most TENSOR_MEMORY_BYTES_MAX; *ret_size is the size of its blocks. */
 static uint32_t class_of(size_t bytes, size_t *ret_size)
 {
     bytes = bytes < BYTES_MIN ? BYTES_MIN : bytes;
@@ -139,7 +140,7 @@ static uint32_t class_of(size_t bytes, size_t *ret_size)
     return EVEN_CLASSES + (log - EVEN_LOG) * 4 + (uint32_t)quarter - 4;
 }
 
-/* Bytes of the blocks of a class: the other way round. */
+/* Bytes of the blocks of a class: the inverse. */
 static size_t class_bytes(uint32_t class)
 {
     if (class < EVEN_CLASSES) {
@@ -199,13 +200,13 @@ static uint64_t limit_of(struct depot *depot)
         uint64_t memory = machine_memory();
         uint64_t found =
             memory / 16 < TENSOR_MEMORY_LIMIT_DEFAULT ? memory / 16 : TENSOR_MEMORY_LIMIT_DEFAULT;
-        /* Whoever sets a limit meanwhile is right. */
+        /* A limit that was set meanwhile counts. */
         limit = atomic_compare_exchange_strong(&depot->limit, &limit, found) ? found : limit;
     }
     return limit;
 }
 
-/* With the lock held: the class that holds blocks and was not asked for the longest. */
+/* With the lock held: the class that holds blocks and was not used for the longest. */
 static uint32_t stalest_class(const struct depot *depot)
 {
     uint32_t stalest = CLASS_COUNT;
@@ -218,7 +219,7 @@ static uint32_t stalest_class(const struct depot *depot)
     return stalest;
 }
 
-/* Gives back to the system until at most `most` bytes are kept. */
+/* Frees blocks to the system until at most `most` bytes are kept. */
 static void depot_trim(struct depot *depot, uint64_t most)
 {
     for (;;) {
@@ -366,7 +367,7 @@ static void keep_block(struct depot *depot, enum tensor_memory_kind kind, uint32
 
 /* --- shared memory --- */
 
-/* A forked child does not have what is kept of it. */
+/* A forked child does not have the kept blocks of it. */
 static void tensor_memory_forked(void)
 {
     struct depot *depot = &depots[TENSOR_MEMORY_SHARED];
@@ -396,7 +397,7 @@ static void *shared_get(size_t bytes)
     return shared_open() ? arena_get(bytes) : NULL;
 }
 
-/* --- the face --- */
+/* --- the functions of tensor_memory.h --- */
 
 cadre_status tensor_memory_register(
     enum tensor_memory_kind kind, const struct tensor_memory_ops *ops, struct cadre_error *error)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors whose elements lie in a device's memory: the header is the host's. */
+ * Tensors whose elements are in a device's memory; the header is in the host's. device.h
+ * declares them. */
 #include <string.h>
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/device_open.h"
-#include "worker/library/device/tensor_on_device.h"
 #include "worker/library/device/tensor_struct.h"
 
 struct device *tensor_device(const cadre_tensor *tensor)
@@ -32,7 +32,7 @@ cadre_status tensor_create_on(struct device *device, void *stream, cadre_dtype d
     CADRE_TRY(tensor_shape_check(dtype, rank, dims, &count, &bytes, error));
     if (dtype == CADRE_STRING) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "strings cannot lie in the memory of %s:%u; keep them on the host", device->ops->type,
+            "strings cannot be in the memory of %s:%u; keep them on the host", device->ops->type,
             device->index);
     }
     cadre_tensor *tensor = tensor_new_header(TENSOR_MEMORY_HOST, sizeof *tensor, dtype, rank, dims);
@@ -40,7 +40,7 @@ cadre_status tensor_create_on(struct device *device, void *stream, cadre_dtype d
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a tensor's header");
     }
     void *memory = NULL;
-    /* An address is wanted also where there is no element. */
+    /* An address is needed also where there is no element. */
     cadre_status status = device->ops->memory_get(device->index, bytes > 0 ? bytes : 1,
         stream != NULL ? stream : device->compute, &memory, error);
     if (status != CADRE_OK) {
@@ -86,9 +86,9 @@ cadre_status tensor_copy_to(struct device *device, const cadre_tensor *tensor,
     return status;
 }
 
-/* The same of a tensor of another device: on the copy stream of `to`, so that the source waits for
- * the copy, not for what `to` is doing. Both compute streams go on behind it: the source may be
- * written to, or given back, in the order of its own. */
+/* The same for a tensor of another device: on the copy stream of `to`, so that the source waits for
+ * the copy, not for other work of `to`. Both compute streams wait for it: the source may be written
+ * to, or freed, in the order of its own. */
 static cadre_status copy_across(struct device *to, struct device *from, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
@@ -111,8 +111,8 @@ static cadre_status copy_across(struct device *to, struct device *from, const ca
     return status;
 }
 
-/* On the compute stream: of the host, or of the same device. What the device still reads of the
- * host stays. */
+/* On the compute stream: from the host, or from the same device. Memory of the host that the device
+ * still reads stays. */
 static cadre_status copy_in_order(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Both counts of a tensor are one word, so that they change together. */
+ * Both counts of a tensor are one word, so that they change together. cadre_tensor_retain and
+ * _release are here; the runtime keeps references for the library through tensor_references.h. */
 #include "worker/library/device/tensor_references.h"
 
 #include <stdatomic.h>
@@ -109,7 +110,7 @@ static void tensor_references_refuse(const cadre_tensor *tensor)
     cadre_error_publish(&error);
 }
 
-/* --- places --- */
+/* --- return slots --- */
 
 static uint32_t slot_of(const struct tensor_return_slots *in, const cadre_tensor *tensor)
 {
@@ -133,7 +134,7 @@ static void note_released(struct tensor_return_slots *in, uint32_t at, cadre_ten
     }
 }
 
-/* Whether the last reference of `tensor` waits, because it is in a place. */
+/* Whether the last reference of `tensor` waits, because it is in a return slot. */
 static bool tensor_references_waits(cadre_tensor *tensor)
 {
     for (struct tensor_return_slots *in = innermost; in != NULL; in = in->outer) {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elements of string tensors; see tensor_strings.h. */
-#include "worker/library/device/tensor_strings.h"
+ * The elements of string tensors; see tensor.h. */
+#include "worker/library/device/tensor.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#include "worker/library/device/tensor.h"
 
 void strings_clear(cadre_string *strings, int64_t count)
 {

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensors as text: numpy's repr and TensorFlow's forms around array_text.c. */
 #include "worker/library/device/tensor_text.h"
 
 #include <errno.h>
@@ -7,8 +8,7 @@
 #include <string.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/device/array_text.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 
 static const char *const numpy_names[] = {
     [CADRE_DTYPE_NONE] = "none",
@@ -46,7 +46,7 @@ static void array_repr(const cadre_tensor *tensor, FILE *to)
                    cadre_tensor_count(tensor) > 0;
     struct array_margins margins = {.separator = ", ", .before = strlen(front), .after = 1};
     fputs(front, to);
-    size_t line = array_text(tensor, &margins, to);
+    size_t columns_used = array_text(tensor, &margins, to);
     if (cadre_tensor_count(tensor) == 0 && cadre_tensor_rank(tensor) > 1) {
         fputs(", shape=", to);
         shape_text(tensor, to);
@@ -55,13 +55,13 @@ static void array_repr(const cadre_tensor *tensor, FILE *to)
         char type[32];
         int columns = snprintf(
             type, sizeof type, "dtype=%s", dtype == CADRE_STRING ? "object" : numpy_names[dtype]);
-        bool fits = line + 1 + (size_t)columns + 2 <= ARRAY_TEXT_COLUMNS;
+        bool fits = columns_used + 1 + (size_t)columns + 2 <= ARRAY_TEXT_COLUMNS;
         fprintf(to, fits ? ", %s" : ",\n      %s", type);
     }
     fputc(')', to);
 }
 
-/* The elements, behind a line's end where they take several lines. */
+/* The elements, behind an end of line where they take several lines of text. */
 static cadre_status elements_text(
     const cadre_tensor *tensor, enum tensor_form form, FILE *to, struct cadre_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Comparing calls, and describing them in text. */
-#include "worker/library/mesh/call_shape.h"
+#include "worker/library/mesh/agreement.h"
 
 #include <inttypes.h>
 #include <stdio.h>

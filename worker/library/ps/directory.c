@@ -19,7 +19,7 @@ struct directory {
     uint32_t tasks;
     pthread_mutex_t lock; /* over all that follows */
     pthread_cond_t changed;
-    bool spoken;
+    bool updated;
     struct generation generation;
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     struct directory_member *members; /* [tasks], by slot */
@@ -100,9 +100,9 @@ static void keep_member(struct directory *directory, const struct task_member *e
 void directory_update(struct directory *directory, const struct task_members *members)
 {
     pthread_mutex_lock(&directory->lock);
-    bool older = directory->spoken && members->generation.number < directory->generation.number;
+    bool older = directory->updated && members->generation.number < directory->generation.number;
     if (!older) {
-        directory->spoken = true;
+        directory->updated = true;
         directory->generation = members->generation;
         memcpy(directory->key, members->key, sizeof directory->key);
         forget_members(directory);
@@ -174,7 +174,7 @@ cadre_status directory_await_key(struct directory *directory, uint64_t wait_time
     uint64_t until_us = deadline_of(wait_timeout_us);
     pthread_mutex_lock(&directory->lock);
     cadre_status status;
-    while ((status = ps_directory_ended(directory, error)) == CADRE_OK && !directory->spoken) {
+    while ((status = ps_directory_ended(directory, error)) == CADRE_OK && !directory->updated) {
         if (!wait_until(directory, until_us)) {
             status = cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
                 "the coordinator sent no list of tasks within %.1f s; did the chief start?",

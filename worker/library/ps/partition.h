@@ -49,8 +49,8 @@ struct partition_layout {
 };
 
 /* The first row of a shard; of the next shard it is this one's end. */
-/* How many rows the shard has. */
 uint64_t partition_first(struct partition_layout layout, uint64_t shard);
+/* How many rows the shard has. */
 uint64_t partition_rows(struct partition_layout layout, uint64_t shard);
 /* The shard that has the row; row < rows. */
 uint64_t partition_owner(struct partition_layout layout, uint64_t row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * On a GPU: a kernel that is given a wild address, and a function on the stream that waits. */
+ * On a GPU: a kernel with a wild address, and a function on the stream that waits. */
 #include "tests/gpu/runtime/step_faults.h"
 
 #include <semaphore.h>

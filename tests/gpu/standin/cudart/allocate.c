@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: the calls that get and give back memory, of devices and page-locked. */
+ * Stand-in, for tests only: the calls that allocate and free memory, of devices and page-locked. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static cudaError_t get_on(struct CUstream_st *stream, size_t size, void **ret)
         return cudaErrorInvalidValue;
     }
     cudaError_t error = get(stream->device, size, ret);
-    if (error == cudaErrorMemoryAllocation) { /* what the stream will have given back counts */
+    if (error == cudaErrorMemoryAllocation) { /* memory that the stream will have freed counts */
         error = standin_stream_finish(stream);
         error = error == cudaSuccess ? get(stream->device, size, ret) : error;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: copies and fills. What is not within one block of a device when its
- * turn comes is an illegal address, which stays with the device. */
+ * Stand-in, for tests only: copies and fills. An address outside of one block of a device, when the
+ * copy's turn comes, is an illegal address, which stays with the device. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ struct copy {
     const void *from;
     size_t bytes;
     int byte;     /* of a fill */
-    void *staged; /* what pageable memory held when it was asked for */
+    void *staged; /* the content of pageable memory at the call */
 };
 
 static cudaError_t outside(const char *what, const void *pointer, size_t bytes)

@@ -26,10 +26,10 @@ struct standin_device {
     int fd;               /* -1: not in use yet */
     char *_Atomic window; /* set last, under the lock; read without it */
     char *shadow;
-    size_t bytes; /* of the window; a little more than `capacity`, for what lies between blocks */
+    size_t bytes; /* of the window; a little more than `capacity`, for the gaps between blocks */
     size_t capacity;
     size_t used;
-    size_t next;                  /* where the next block is looked for */
+    size_t next;                  /* where the search for the next block begins */
     struct standin_block *blocks; /* in order */
     size_t block_count;
     size_t block_limit;
@@ -91,7 +91,7 @@ bool standin_memory_give_locked(struct standin_device *device, void *memory);
 struct standin_device *standin_memory_of(const void *pointer);
 bool standin_memory_holds_locked(
     const struct standin_device *device, const void *pointer, size_t bytes);
-/* Kernels may use the window; the count of those who said so goes to 0: nobody may. */
+/* Kernels may use the window, until as many calls of window_close as of window_open. */
 void standin_window_open_locked(struct CUstream_st *stream);
 void standin_window_close_locked(struct CUstream_st *stream);
 /* Whether all of it is page-locked. */
@@ -111,7 +111,7 @@ cudaError_t standin_post_counted(struct CUstream_st *stream, bool always,
 cudaError_t standin_stream_finish(struct CUstream_st *stream);
 cudaError_t standin_device_finish(struct standin_device *device);
 struct CUstream_st *standin_stream_running(void); /* of the calling thread */
-/* A reference is given back: the stream's thread, its owner and events hold one each. */
+/* Releases a reference: the stream's thread, its owner and events hold one each. */
 void standin_stream_drop_locked(struct CUstream_st *stream);
 /* `stream` waits until `count` operations of `on` are done; no error of another device comes. */
 cudaError_t standin_post_wait_locked(

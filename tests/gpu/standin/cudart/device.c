@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: how many devices there are, what they are called, the thread's current
- * one and its last error. */
+ * Stand-in, for tests only: the number of devices, their names, the thread's current one and its
+ * last error. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdio.h>
@@ -322,7 +322,7 @@ cudaError_t cudaDeviceSynchronize(void)
     return standin_remember(error != cudaSuccess ? error : standin_device_finish(device));
 }
 
-/* Of what CUDA does here only this: the error that stayed is gone. */
+/* Of CUDA's effects here only this: the sticky error is cleared. */
 cudaError_t cudaDeviceReset(void)
 {
     struct standin_device *device = standin_device_current();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: errors in words. */
+ * Stand-in, for tests only: texts of errors. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #define ROW(name, text)                                                                            \

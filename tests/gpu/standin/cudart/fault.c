@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: calls are counted, and some fail because a test wants it. */
+ * Stand-in, for tests only: calls are counted, and some fail when a test sets it. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdio.h>
@@ -104,7 +104,7 @@ void standin_heal(void)
         pthread_mutex_lock(&standin_mutex);
         for (struct CUstream_st *stream = device->streams;
              stream != NULL && device->error != cudaSuccess; stream = stream->next) {
-            stream->lost = stream->posted; /* nobody waits for it, nor keeps its memory */
+            stream->lost = stream->posted; /* no thread waits for it, nor keeps its memory */
         }
         device->error = cudaSuccess;
         pthread_mutex_unlock(&standin_mutex);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: fibers, several stacks of one thread that take turns. No system call
- * changes between them. AddressSanitizer is told; what runs on fibers is compiled without
+ * switches between them. AddressSanitizer is notified; code on fibers is compiled without
  * ThreadSanitizer, whose own fibers are slow to make. */
 #ifndef CADRE_TESTS_GPU_STANDIN_FIBER_H
 #define CADRE_TESTS_GPU_STANDIN_FIBER_H
@@ -23,12 +23,12 @@ void fiber_of_thread(struct fiber *fiber);
 bool fiber_open(struct fiber *fiber, void (*main)(void));
 /* Not the one that runs. It may be in the middle of anything. */
 void fiber_close(struct fiber *fiber);
-/* Back when somebody switches to `from`. */
+/* Returns when another fiber switches to `from`. */
 void fiber_switch(struct fiber *from, struct fiber *to);
-/* The first thing that a fiber's main does. `from`: who switched to it. */
+/* The first call of a fiber's main. `from`: the fiber that switched to it. */
 void fiber_entered(struct fiber *self, struct fiber *from);
 
-/* A signal's handler lets the thread go on in `function`, which never returns, on the stack of
+/* Makes a signal's handler continue the thread in `function`, which never returns, on the stack of
  * `fiber`, whose own frames are given up. */
 void fiber_divert(void *signal_context, struct fiber *fiber, void (*function)(void));
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: how a kernel runs. The blocks of a grid run one after the other on
  * their stream's thread. A fiber runs the threads of a block one after the other, until one of them
- * has to wait for others: then the next fiber goes on with those that have not begun. So a kernel
- * whose threads never meet costs a call for each of them, and the others two switches for each
- * meeting. */
+ * has to wait for others: then the next fiber runs those that have not begun. So a kernel whose
+ * threads never synchronize costs a call for each of them, and the others two switches for each
+ * synchronization. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <signal.h>
@@ -23,8 +23,8 @@ __thread uint3 blockIdx;
 __thread dim3 blockDim;
 __thread dim3 gridDim;
 
-/* The lanes of a warp that meet under one mask. What they show alternates between two rows, so that
- * the fast may show the next value while the slow still read. */
+/* The lanes of a warp that synchronize under one mask. Their values alternate between two rows, so
+ * that the fast may write the next value while the slow still read. */
 struct meeting {
     struct meeting *next;
     unsigned int mask;
@@ -149,7 +149,7 @@ static _Noreturn void fail_kernel(cudaError_t error)
     now->error = error;
     now->failed = now->running;
     to_scheduler(now->running);
-    abort(); /* nobody switches back to it */
+    abort(); /* no fiber switches back to it */
 }
 
 static struct meeting *find_meeting(struct runner *runner, unsigned int warp, unsigned int mask)
@@ -288,7 +288,7 @@ static bool begin_more(struct runner *runner)
     return true;
 }
 
-/* What the threads of a block that was given up stand on. */
+/* The stacks of a block that was given up. */
 static void give_up_block(struct runner *runner)
 {
     if (runner->failed != NULL) {
@@ -376,7 +376,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     }
 }
 
-/* The program, its tests above all, may have put another one in our place. */
+/* The program, its tests above all, may have installed another one. */
 static void install_handler_locked(int signal_number, struct sigaction *old)
 {
     struct sigaction present;

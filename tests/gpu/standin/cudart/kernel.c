@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: launches of kernels, and what a program asks about them. */
+ * Stand-in, for tests only: launches of kernels, and a program's queries about them. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: a device's memory. It is mapped twice: at the device's addresses, which
- * nobody may touch while no kernel runs, and at a shadow, which copies use. Between blocks lies the
- * mapping of an empty file: whoever goes there is stopped, in a kernel too. */
+ * no thread may touch while no kernel runs, and at a shadow, which copies use. Between blocks there
+ * is the mapping of an empty file: an access there is stopped, in a kernel too. */
 #include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define PAGE    ((size_t)4096)
 #define ALIGN   ((size_t)256)
-#define PATTERN 0xcb /* what memory holds that nobody has written to */
+#define PATTERN 0xcb /* the content of memory that was never written */
 
 static int empty_fd = -1;
 
@@ -63,7 +63,7 @@ failed:
     return cudaErrorInitializationError;
 }
 
-/* Where `pages` bytes and a page before them are free, at or after `from`; the place in the list of
+/* Where `pages` bytes and a page before them are free, at or after `from`; the index in the list of
  * blocks too. 0: nowhere. */
 static size_t find_gap(
     const struct standin_device *device, size_t from, size_t pages, size_t *ret_place)
@@ -149,7 +149,7 @@ static size_t find_block(const struct standin_device *device, size_t offset)
     return low == 0 ? device->block_count : low - 1;
 }
 
-/* What lies on a block's pages beside it must be as it was. */
+/* The rest of a block's pages must be as it was. */
 static bool surroundings_untouched(
     const struct standin_device *device, const struct standin_block *block)
 {

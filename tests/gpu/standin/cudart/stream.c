@@ -304,7 +304,7 @@ cudaError_t cudaStreamCreate(cudaStream_t *pStream)
     return cudaStreamCreateWithPriority(pStream, cudaStreamDefault, 0);
 }
 
-/* What is in the queue is still done. */
+/* The queue is still done. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     STANDIN_CALL("cudaStreamDestroy");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: what a .cu file of this project needs to be compiled as C++ for the
- * processor. Kernels are launched by cudaLaunchKernelEx alone; `extern __shared__` (dynamic shared
- * memory), textures, cooperative groups and inline PTX are not there. */
+ * Stand-in, for tests only: the part of CUDA C++ that a .cu file of this project needs to be
+ * compiled as C++ for the processor. Kernels are launched by cudaLaunchKernelEx alone; `extern
+ * __shared__` (dynamic shared memory), textures, cooperative groups and inline PTX are not
+ * there. */
 #ifndef CADRE_STANDIN_CUDA_RUNTIME_H
 #define CADRE_STANDIN_CUDA_RUNTIME_H
 

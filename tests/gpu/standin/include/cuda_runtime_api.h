@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: the part of the CUDA runtime's C interface that this project uses.
- * ../README.md says what each function does here and what it does not. */
+ * ../README.md has what each function does here and what it does not. */
 #ifndef CADRE_STANDIN_CUDA_RUNTIME_API_H
 #define CADRE_STANDIN_CUDA_RUNTIME_API_H
 
@@ -100,7 +100,7 @@ STANDIN_API cudaError_t cudaEventQuery(cudaEvent_t event);
 STANDIN_API cudaError_t cudaEventSynchronize(cudaEvent_t event);
 STANDIN_API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 
-/* Kernels: see cuda_runtime.h. Of these the answers are fixed. */
+/* Kernels: see cuda_runtime.h. The results of these are fixed. */
 STANDIN_API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func);
 STANDIN_API cudaError_t cudaFuncSetAttribute(
     const void *func, enum cudaFuncAttribute attr, int value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: what kernels may use besides C++: where a thread is, how those of a
- * block and of a warp meet, atomics, vectors. */
+ * Stand-in, for tests only: what kernels may use besides C++: a thread's indices, how those of a
+ * block and of a warp synchronize, atomics, vectors. */
 #ifndef CADRE_STANDIN_DEVICE_CODE_H
 #define CADRE_STANDIN_DEVICE_CODE_H
 
@@ -18,12 +18,12 @@ STANDIN_PLACE dim3 blockDim;
 STANDIN_PLACE dim3 gridDim;
 #undef STANDIN_PLACE
 
-/* All live threads of the block; the number of those that gave other than 0. */
+/* All live threads of the block; returns the number of those with a predicate other than 0. */
 STANDIN_API int standinBlockMeets(int predicate);
-/* All live threads of the warp that `mask` names. `value` is shown to the others; the answer is
- * what `lane` shows, and what was given when there is no such lane. */
+/* All live threads of the warp that `mask` names. `value` is exchanged; the result is the value of
+ * `lane`, and the own one when there is no such lane. */
 STANDIN_API uint64_t standinWarpMeets(unsigned int mask, uint64_t value, unsigned int lane);
-/* The same; bits of those lanes that gave other than 0. */
+/* The same; bits of those lanes with a predicate other than 0. */
 STANDIN_API unsigned int standinWarpBallot(unsigned int mask, int predicate);
 STANDIN_API unsigned int standinLane(void);
 STANDIN_API unsigned int standinActiveMask(void);

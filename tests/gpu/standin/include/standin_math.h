@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: CUDA's mathematical functions that C++ has not. The approximate ones
- * (__expf) are the exact ones here: results differ from a GPU's in their last places. */
+ * (__expf) are the exact ones here: results differ from a GPU's in their last digits. */
 #ifndef CADRE_STANDIN_MATH_H
 #define CADRE_STANDIN_MATH_H
 

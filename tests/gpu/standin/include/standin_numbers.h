@@ -20,8 +20,8 @@ static inline float standin_float(uint32_t bits)
     return value;
 }
 
-/* A float that rounds on to fewer places as the double itself would, once: what does not fit is cut
- * off, and then the last bit is set. */
+/* A float that rounds to fewer digits as the double itself would, once: the excess is cut off, and
+ * then the last bit is set. */
 static inline float standin_odd(double value)
 {
     float cut = (float)value;
@@ -64,7 +64,7 @@ static inline uint16_t standin_f16_from(float value)
     if (size >= 0x38800000u) {
         return (uint16_t)(sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13));
     }
-    /* Subnormal: the last place of 0.5f is 2^-24, so the addition rounds to it. */
+    /* Subnormal: the last digit of 0.5f is 2^-24, so the addition rounds to it. */
     return (uint16_t)(sign | (standin_bits(standin_float(size) + 0.5f) - 0x3f000000u));
 }
 

@@ -229,7 +229,7 @@ struct cudaDeviceProp {
     int memoryPoolsSupported;
 };
 
-/* Vectors and the places of threads. */
+/* Vectors and the indices of threads. */
 struct uint3 {
     unsigned int x, y, z;
 };

@@ -137,7 +137,7 @@ static ncclResult_t greet(struct ncclComm *comm)
     hub_address(&comm->id, &address, &bytes);
     comm->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (comm->socket < 0 || connect(comm->socket, (const struct sockaddr *)&address, bytes) != 0) {
-        return nccl_set_error(ncclSystemError, "stand-in: nobody listens for this id");
+        return nccl_set_error(ncclSystemError, "stand-in: no process listens for this id");
     }
     if (nccl_move(comm, true, &hello, sizeof(hello)) <= 0 ||
         nccl_move(comm, false, &answer, sizeof(answer)) <= 0) {
@@ -300,7 +300,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId,
     return ncclCommInitRankConfig(comm, nranks, commId, rank, NULL);
 }
 
-/* --- while it lives --- */
+/* --- while it is open --- */
 
 static ncclResult_t state_locked(const struct ncclComm *comm)
 {
@@ -420,7 +420,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return (ncclResult_t)standin_fault;
 }
 
-/* What it is doing on a stream ends; what is still in a queue will do nothing. */
+/* Its operation on a stream ends; those in a queue will do nothing. */
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     STANDIN_CALL("ncclCommAbort");

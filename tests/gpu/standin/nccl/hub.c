@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: the meeting place of a communicator's ranks. All data go through it: it
- * takes each rank's part of an operation, folds them in order of ranks, and sends the results. Its
- * thread lives in the process that made the id and ends with the last connection. */
+ * Stand-in, for tests only: the hub of a communicator's ranks. All data go through it: it takes
+ * each rank's part of an operation, folds them in order of ranks, and sends the results. Its thread
+ * runs in the process that made the id and ends with the last connection. */
 #include "tests/gpu/standin/nccl/nccl_internal.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct guest {
-    int fd; /* -1: gone */
+    int fd; /* -1: closed */
     bool arrived;
     struct wire_hello hello;
     struct wire_call call;
@@ -23,7 +23,7 @@ struct guest {
 
 struct hub {
     int listener;
-    uint32_t world; /* 0: nobody has come */
+    uint32_t world; /* 0: no rank has come */
     uint32_t present;
     ncclResult_t broken; /* all operations from now on */
     struct guest guests[STANDIN_RANKS_MAX];
@@ -92,7 +92,7 @@ static bool check_guests(const struct hub *hub, char ret_text[160])
     return true;
 }
 
-/* One more guest, or nobody of ours. */
+/* One more connection, or one that is no rank of this communicator. */
 static void welcome(struct hub *hub, int fd)
 {
     struct wire_hello hello;
@@ -228,7 +228,8 @@ static void end_operation(struct hub *hub)
     }
 }
 
-/* A rank went away. NCCL's peers stand still then, or are told, as the links between them are. */
+/* A rank has exited. NCCL's peers wait then, or receive that, depending on the links between
+ * them. */
 static void lose(struct hub *hub, uint32_t rank)
 {
     STANDIN_CALL("ncclPeerLost");
@@ -250,7 +251,7 @@ static void receive(struct hub *hub, uint32_t rank)
     struct guest *guest = &hub->guests[rank];
     struct wire_call call;
     if (guest->arrived || !move_all(guest->fd, false, &call, sizeof(call))) {
-        lose(hub, rank); /* who has arrived says nothing more before it is answered */
+        lose(hub, rank); /* a rank that arrived sends nothing more before the result */
         return;
     }
     void *data = malloc(call.bytes + 1);

@@ -20,7 +20,7 @@ enum wire_kind {
     WIRE_REDUCE_SCATTER
 };
 
-/* A rank says who it is. */
+/* A rank's identity. */
 struct wire_hello {
     uint32_t world;
     uint32_t rank;
@@ -45,10 +45,9 @@ struct wire_answer {
     uint64_t bytes;
 };
 
-/* --- hub.c: where the ranks of a communicator meet, a thread of the process that made its id ---
- */
+/* --- hub.c: the hub of a communicator's ranks, a thread of the process that made its id --- */
 
-/* Where the hub of an id listens. */
+/* The address of an id's hub. */
 void hub_address(const ncclUniqueId *id, struct sockaddr_un *ret_address, socklen_t *ret_bytes);
 
 /* --- reduce.c --- */
@@ -90,13 +89,13 @@ struct ncclComm {
 extern pthread_mutex_t nccl_mutex; /* all communicators' members */
 extern pthread_cond_t nccl_changed;
 
-/* Notes what ncclGetLastError tells; returns `result`. */
+/* Sets the text of ncclGetLastError; returns `result`. */
 ncclResult_t nccl_set_error(ncclResult_t result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void nccl_fail_locked(struct ncclComm *comm, ncclResult_t failure);
 void nccl_drop(struct ncclComm *comm);
-/* Moves all bytes, whatever waits: 1; 0: the communicator was aborted; -1: the other end is gone.
- */
+/* Moves all bytes, with waiting: 1; 0: the communicator was aborted; -1: the other end has
+ * closed. */
 int nccl_move(struct ncclComm *comm, bool out, void *data, size_t bytes);
 /* Until it is aborted. */
 void nccl_wait_for_abort(struct ncclComm *comm);
@@ -104,12 +103,12 @@ void nccl_wait_for_abort(struct ncclComm *comm);
 ncclResult_t nccl_ready(struct ncclComm *comm);
 /* In a group of the calling thread. */
 bool nccl_grouped(void);
-/* The result of a call on a communicator: ncclInProgress where polls are wanted of it. */
+/* The result of a call on a communicator: ncclInProgress where polls of it are required. */
 ncclResult_t nccl_begun_locked(struct ncclComm *comm);
 
 /* --- operation.c --- */
 
-/* What was deferred is enqueued; or dropped. */
+/* Enqueues the deferred operations; or drops them. */
 void operation_enqueue_deferred(struct ncclComm *comm);
 void operation_drop_deferred(struct ncclComm *comm);
 /* Those that the calling thread's group holds go on their way. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: collectives. One stands on its stream from when its turn comes until
- * all ranks have come to theirs, or the communicator is aborted, as NCCL's kernels do. */
+ * Stand-in, for tests only: collectives. One waits on its stream from when its turn comes until all
+ * ranks have come to theirs, or the communicator is aborted, as NCCL's kernels do. */
 #include "tests/gpu/standin/nccl/nccl_internal.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void meet_others(struct operation *operation, void *from, void *to)
     if (moved == 1 && answer.bytes <= operation->to_bytes) {
         moved = nccl_move(comm, false, to, answer.bytes);
     }
-    if (moved == -1) { /* whose process made the id is gone */
+    if (moved == -1) { /* the process that made the id has exited */
         wait_failed(comm, peer_lost(), "stand-in: a rank went away");
         return;
     }
@@ -170,8 +170,9 @@ void operation_drop_deferred(struct ncclComm *comm)
 static __thread struct operation *group_first;
 static __thread struct operation **group_last;
 
-/* The operation goes to its stream; or, where NCCL would still be at it, is kept until the caller
- * has asked often enough: a caller that does not ask finds its stream in the wrong order. */
+/* Enqueues the operation; or, where NCCL would not have finished the call, keeps it until the
+ * caller has polled often enough: a caller that does not poll finds its stream in the wrong
+ * order. */
 static ncclResult_t begin(struct operation *operation)
 {
     struct ncclComm *comm = operation->comm;

@@ -66,7 +66,7 @@ __global__ void shuffle_kernel(uint32_t *rows)
     rows[96 + lane] = __shfl_sync(0xffffffffu, value, 5);
     rows[128 + lane] = __shfl_sync(0xffffffffu, value, 1, 16);
     rows[160 + lane] = __ballot_sync(0xffffffffu, lane % 2);
-    if (lane < 8) { /* a part of the warp meets by itself */
+    if (lane < 8) { /* a part of the warp synchronizes by itself */
         rows[192 + lane] = __shfl_xor_sync(0xffu, value, 7);
     }
 }

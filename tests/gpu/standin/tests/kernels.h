@@ -18,12 +18,12 @@ cudaError_t launch_add(
 /* *sum += all of them: shuffles, shared memory, atomics. */
 cudaError_t launch_sum(
     float *sum, const float *from, size_t count, unsigned int threads, cudaStream_t stream);
-/* Row k of 32 values: what lane i sees of __shfl_up, down, xor, of lane 5, of the lane in its half
- * (width 16), the ballot of odd lanes. */
+/* Row k of 32 values: the result in lane i of __shfl_up, down, xor, of lane 5, of the lane in its
+ * half (width 16), the ballot of odd lanes. */
 cudaError_t launch_shuffles(uint32_t *rows, cudaStream_t stream);
-/* Threads of a block hand a value around it `rounds` times; odd ones leave after one round. */
+/* Threads of a block pass a value around it `rounds` times; odd ones leave after one round. */
 cudaError_t launch_rounds(uint32_t *values, uint32_t rounds, uint32_t threads, cudaStream_t stream);
-/* Its place in the grid, by each thread of 2x3x2 blocks of 4x2x2. */
+/* Its index in the grid, by each thread of 2x3x2 blocks of 4x2x2. */
 cudaError_t launch_indices(uint32_t *places, cudaStream_t stream);
 /* One thread waits for its warp, the others for the block. */
 cudaError_t launch_stuck(cudaStream_t stream);

@@ -70,7 +70,7 @@ static void check(bool turn_a, bool turn_b, cudaDataType in, cudaDataType out, f
     for (int i = 0; i < CELLS * BATCH; i++) {
         x[i] = (float)(i % 3 - 1);
         y[i] = (float)(i % 5 - 2);
-        z[i] = beta != 0 ? (float)(i % 7) : NAN; /* where it is not read anything may stand */
+        z[i] = beta != 0 ? (float)(i % 7) : NAN; /* where it is not read any value may be */
     }
     put(a, x, in);
     put(b, y, in);

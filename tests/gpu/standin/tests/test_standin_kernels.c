@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The stand-in runs kernels as CUDA would: threads of a block meet, warps exchange values, blocks
- * add up; and says so when a kernel goes wrong. */
+ * The stand-in runs kernels as CUDA would: threads of a block synchronize, warps exchange values,
+ * blocks add up; and a kernel that fails is reported. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +168,7 @@ static void test_kernel_out_of_bounds(void **state)
     assert_int_equal(cudaGetLastError(), cudaErrorIllegalAddress);
     standin_heal();
     give(device);
-    assert_int_equal(launch_write(device, 0, 1, stream), cudaSuccess); /* after it was given back */
+    assert_int_equal(launch_write(device, 0, 1, stream), cudaSuccess); /* after it was freed */
     assert_int_equal(cudaStreamSynchronize(stream), cudaErrorIllegalAddress);
     standin_heal();
 }

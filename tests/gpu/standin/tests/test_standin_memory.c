@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The stand-in guards a device's memory: the host cannot touch it, copies stay within blocks, what
- * is not there any more is missed. */
+ * The stand-in guards a device's memory: the host cannot touch it, copies stay within blocks,
+ * accesses to freed memory fail. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The stand-in's NCCL among two ranks of this process: results, order, and all that can go wrong.
- */
+ * The stand-in's NCCL among two ranks of this process: results, order, and all faults. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,7 +184,7 @@ static void test_types(void **state)
     disconnect();
 }
 
-/* What a caller does who does not ask until it is over: its stream is in another order. */
+/* A caller that does not poll until the call is over: its stream is in another order. */
 static void test_in_progress(void **state)
 {
     (void)state;
@@ -223,7 +222,7 @@ static bool stands(void *data)
     return standin_calls("ncclOperation") > *(uint64_t *)data;
 }
 
-/* One rank alone stands on its stream; abort frees it, and what is behind it is done. */
+/* One rank alone waits on its stream; abort frees it, and the queue behind it is done. */
 static void test_abort(void **state)
 {
     (void)state;
@@ -239,7 +238,7 @@ static void test_abort(void **state)
     assert_cuda(cudaStreamSynchronize(ranks[0].stream));
     assert_nccl(ncclAllReduce(
         ranks[1].in, ranks[1].out, 1, ncclFloat32, ncclSum, ranks[1].comm, ranks[1].stream));
-    assert_int_equal(settle(ranks[1].comm), ncclSuccess); /* nobody tells it */
+    assert_int_equal(settle(ranks[1].comm), ncclSuccess); /* it receives no message */
     assert_int_equal(cudaStreamQuery(ranks[1].stream), cudaErrorNotReady);
     assert_nccl(ncclCommAbort(ranks[1].comm));
     assert_cuda(cudaStreamSynchronize(ranks[1].stream));

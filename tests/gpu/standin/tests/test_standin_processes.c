@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The stand-in's NCCL among three processes, each with one device; and what the others see when one
- * of them is killed. The program starts itself again for ranks 1 and 2. */
+ * The stand-in's NCCL among three processes, each with one device; and what the others receive when
+ * one of them is killed. The program starts itself again for ranks 1 and 2. */
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct member {
     float *value;
 };
 
-/* Comes in, and sums rank + 1 once. False: something failed. */
+/* Joins, and sums rank + 1 once. False: it failed. */
 static bool enter(struct member *member, const ncclUniqueId *id, int rank)
 {
     float value = (float)(rank + 1);
@@ -60,7 +60,7 @@ static int run_rank(const char *self, const char *what, int rank, const char *he
     if (strcmp(what, "die") == 0 && rank == 2) {
         (void)raise(SIGKILL);
     }
-    if (strcmp(what, "die") == 0) { /* stands with the others until it is killed too */
+    if (strcmp(what, "die") == 0) { /* waits with the others until it is killed too */
         (void)ncclAllReduce(
             member.value, member.value, 1, ncclFloat32, ncclSum, member.comm, member.stream);
         (void)cudaStreamSynchronize(member.stream);
@@ -119,13 +119,13 @@ static bool has_failed(void *data)
     return ncclCommGetAsyncError(data, &state) == ncclSuccess && state != ncclSuccess;
 }
 
-/* `told`: as over sockets; else as over shared memory, where nobody notices. */
-static void lose_one(bool told)
+/* `reported`: as over sockets; else as over shared memory, where no peer notices. */
+static void lose_one(bool reported)
 {
     ncclUniqueId id;
     pid_t children[RANKS];
     struct member member;
-    if (told) {
+    if (reported) {
         standin_fail_from("ncclPeerLost", 1, ncclRemoteError);
     }
     assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
@@ -135,11 +135,11 @@ static void lose_one(bool told)
     assert_int_equal(ncclAllReduce(member.value, member.value, 1, ncclFloat32, ncclSum, member.comm,
                          member.stream),
         ncclSuccess);
-    if (told) {
+    if (reported) {
         assert_true(test_wait(has_failed, member.comm, WAIT_US));
     }
     assert_int_equal(cudaStreamQuery(member.stream), cudaErrorNotReady);
-    assert_int_equal(has_failed(member.comm), told);
+    assert_int_equal(has_failed(member.comm), reported);
     assert_int_equal(ncclCommAbort(member.comm), ncclSuccess);
     assert_int_equal(cudaStreamSynchronize(member.stream), cudaSuccess);
     assert_int_equal(kill(children[1], SIGKILL), 0);

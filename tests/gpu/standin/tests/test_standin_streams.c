@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The stand-in's streams do their work in order and beside each other, events join them, and calls
- * fail when a test wants them to. */
+ * fail when a test sets that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +123,7 @@ static void test_host_function_and_times(void **state)
     assert_int_equal(cudaEventDestroy(end), cudaSuccess);
 }
 
-/* What is in the queue is done though the stream is gone. */
+/* The queue is done though the stream was destroyed. */
 static void test_destroyed_with_work(void **state)
 {
     (void)state;

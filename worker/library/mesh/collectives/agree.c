@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Exchanging texts, and the sentence about the first two calls that differ. */
-#include "worker/library/mesh/collectives/agree.h"
+#include "worker/library/mesh/collectives/collective.h"
 
 #include <stdio.h>
 #include <string.h>

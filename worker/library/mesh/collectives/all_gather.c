@@ -8,7 +8,7 @@
 
 #include "common/pure/prng.h"
 #include "worker/library/mesh/collectives/hosts.h"
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/collective.h"
 
 /* The bytes of the replica with global index `index`. */
 static size_t size_of(const struct call *call, uint32_t index)

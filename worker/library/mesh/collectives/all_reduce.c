@@ -11,8 +11,8 @@
  * 14. */
 #include <string.h>
 
-#include "worker/library/mesh/collectives/all_reduce.h"
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/hosts.h"
+#include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
 #define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */

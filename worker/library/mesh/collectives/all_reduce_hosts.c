@@ -4,9 +4,9 @@
  * Called by the turns in hosts.c through mesh_all_reduce_hosts. */
 #include <string.h>
 
-#include "worker/library/mesh/collectives/all_reduce.h"
+#include "worker/library/mesh/collectives/hosts.h"
 #include "worker/library/mesh/wire/fault.h"
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
 /* Where the slots' bytes are found. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "worker/library/mesh/collectives/hosts.h"
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/collective.h"
 
 #define TILE_BYTES ((size_t)16 << 10) /* read once from memory, then from the cache */
 

@@ -12,10 +12,8 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
-#include "worker/library/mesh/collectives/agree.h"
 #include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/collectives/hosts.h"
-#include "worker/library/mesh/collectives/reach.h"
 
 cadre_status mesh_call_begin(struct mesh *mesh, uint32_t local, enum mesh_kind kind,
     struct call *ret_call, struct replica **ret_replica, struct cadre_error *error)

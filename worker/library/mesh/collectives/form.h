@@ -30,4 +30,23 @@ uint32_t mesh_form_missing(const struct host_mesh *host);
 /* Established connections are the mesh's and stay open; accepts NULL. */
 void mesh_form_close(struct forming *forming);
 
+/* --- What this task shares with the others of its host: the control page and the arenas; and the
+ * state of its own replicas in them. --- */
+
+/* Where another task's arena is mapped, with some room before it. */
+struct arena_view {
+    void *memory;
+    size_t bytes;
+};
+
+/* Makes the page, unless another task leads this host, and the handover of this task. */
+cadre_status mesh_share_open(struct host_mesh *host, struct cadre_error *error);
+
+/* Called when all links are connected: maps the page and the arenas that came. A failure has raised
+ * the fault. */
+cadre_status mesh_share_take(struct host_mesh *host);
+
+/* Accepts what a failed open left. */
+void mesh_share_close(struct host_mesh *host);
+
 #endif

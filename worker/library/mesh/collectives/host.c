@@ -15,7 +15,6 @@
 #include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/collectives/form.h"
-#include "worker/library/mesh/collectives/share.h"
 #include "worker/library/mesh/wire/wire_state.h"
 
 static void host_close(struct mesh *mesh);

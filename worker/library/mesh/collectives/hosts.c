@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "worker/library/mesh/collectives/agree.h"
+#include "worker/library/mesh/collectives/collective.h"
 
 #define BUFFERS 3 /* one on the wire, one in the making, one that is still copied out of */
 

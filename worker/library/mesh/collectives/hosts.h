@@ -54,4 +54,13 @@ static inline bool mesh_is_leader(const struct replica *replica)
     return replica->slot == 0;
 }
 
+/* --- The two halves of all-reduce: within a host (all_reduce.c), and between hosts. --- */
+
+extern const struct hosts_kind mesh_all_reduce_hosts;
+
+/* Reduces the slots' posts, which are the one list of buffers of replica->layout, over all
+ * hosts. */
+cadre_status mesh_all_reduce_exchange(
+    struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Spans: posting them, and looking them up with all bounds checked. */
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/collective.h"
 
 #include <inttypes.h>
 

@@ -4,9 +4,9 @@
  * (host.c). */
 #include <string.h>
 
-#include "worker/library/mesh/collectives/all_reduce.h"
+#include "worker/library/mesh/collectives/hosts.h"
 #include "worker/library/mesh/wire/fault.h"
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
 #define STRIDE_MIN ((size_t)64) /* of one replica's share of a chunk; whole elements */

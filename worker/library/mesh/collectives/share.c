@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening, taking and leaving the shared memory of a host: the control page and the arenas. Called
  * by host.c at forming and closing. */
-#include "worker/library/mesh/collectives/share.h"
+#include "worker/library/mesh/collectives/form.h"
 
 #include <errno.h>
 #include <inttypes.h>

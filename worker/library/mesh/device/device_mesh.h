@@ -134,9 +134,9 @@ struct device_call {
 /* At least `count` elements of `bytes`; the content is not kept. NULL: no memory. */
 void *scratch_reserve(struct scratch *scratch, size_t count, size_t bytes);
 
+#define FAULT_RELAY_MS 200
 /* The thread that ends a mesh raises the reason on the host mesh as well: waits for that a
  * little. */
-#define FAULT_RELAY_MS 200
 void device_mesh_await_fault(struct device_replica *device_replica);
 
 /* Ends the mesh for this replica's failure, unless it has ended already; the error of the call. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "worker/library/mesh/device/device_mesh.h"
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/collective.h"
 
 #define SEGMENT_ALIGN 256u
 #define ROOM_MIN      ((size_t)1 << 20)

@@ -17,7 +17,7 @@
 #include "common/pure/prng.h"
 #include "worker/library/device/tensor_memory.h"
 #include "worker/library/mesh/device/device_mesh.h"
-#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/collectives/collective.h"
 
 #define BLOCK_MIN        ((size_t)64 << 10)
 #define CACHE_LINE_BYTES ((size_t)64)

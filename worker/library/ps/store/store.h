@@ -173,6 +173,8 @@ struct pushing {
     double trust;   /* of LAMB, also when it was applied before; 0: not known */
 };
 
+#define STORE_THREADS 16
+
 /* Admits a push. `thread` < STORE_THREADS: whose journal and scratch it uses; a number is used by
  * one thread at a time, for any number of pushes in turn. INVALID_ARGUMENT, OUT_OF_RANGE (names the
  * row), FAILED_PRECONDITION (a step that is over, no optimizer), ABORTED (stale),
@@ -180,7 +182,6 @@ struct pushing {
  * changed; or the same push is in progress (it was sent again while its first connection is open):
  * call again when that one has ended or was abandoned. A push that was begun before goes on,
  * without a check of its staleness or step. */
-#define STORE_THREADS 16
 cadre_status store_push_begin(struct store *store, uint32_t thread, const struct push *push,
     struct pushing *ret_pushing, struct cadre_error *error);
 /* True: all rows have to be given at once, because LAMB computes their norms before it changes the

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "worker/library/device/control_groups.h"
+#include "worker/library/device/machine_memory.h"
 
 static uint64_t store_free_memory_lesser(uint64_t a, uint64_t b)
 {

@@ -7,7 +7,6 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_strings.h"
 
 #define HEAD_BYTES 24
 

@@ -34,7 +34,7 @@ static cadre_status closure_worker_make(
         message->frame.id, message->frame.args[0], (const char *)message->bytes, error);
 }
 
-static cadre_status closure_worker_obey(
+static cadre_status closure_worker_handle(
     struct worker *worker, const struct message *message, struct cadre_error *error)
 {
     switch (message->frame.kind) {
@@ -61,7 +61,7 @@ static bool closure_worker_serve(struct worker *worker, struct link *link)
         struct message *message = NULL;
         enum closure_inbox_event news = closure_inbox_take(&worker->inbox, &message);
         if (news == INBOX_MESSAGE) {
-            status = closure_worker_obey(worker, message, &error);
+            status = closure_worker_handle(worker, message, &error);
         } else if (news == INBOX_NOTHING) {
             status = directory_ended(worker->ps_job->directory, &error);
         } else {

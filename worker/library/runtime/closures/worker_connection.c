@@ -192,7 +192,7 @@ static cadre_status worker_connection_start(struct worker_connection *worker_con
     return status;
 }
 
-static cadre_status worker_connection_obey(struct worker_connection *worker_connection,
+static cadre_status worker_connection_send_orders(struct worker_connection *worker_connection,
     const struct order *order, struct cadre_error *error)
 {
     switch (order->next) {
@@ -243,7 +243,7 @@ static void *worker_connection_serve(void *user)
         pthread_mutex_lock(&scheduler->lock);
         struct order order = worker_connection_choose(worker_connection);
         pthread_mutex_unlock(&scheduler->lock);
-        status = worker_connection_obey(worker_connection, &order, &error);
+        status = worker_connection_send_orders(worker_connection, &order, &error);
     }
     link_shutdown(worker_connection->link);
     pthread_mutex_lock(&scheduler->lock);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
 static void device_text(const struct device *device, char text[32])

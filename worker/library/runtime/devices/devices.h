@@ -10,7 +10,6 @@
 
 #include "cadre/replica.h"
 #include "common/base/error.h"
-#include "worker/library/device/device_name.h"
 #include "worker/library/device/local_device.h"
 #include "worker/library/runtime/api/environment.h"
 #include "worker/library/runtime/strategy/device_list.h"

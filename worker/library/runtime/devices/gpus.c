@@ -12,7 +12,7 @@
 #include "common/gpus/pci_gpus.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/devices/devices.h"

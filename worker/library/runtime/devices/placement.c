@@ -7,7 +7,7 @@
 #include "cadre/logical_device.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/replica/step_admission.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/optimizers/gradients.h"
 
 /* --- on the host --- */

@@ -6,7 +6,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/collectives/buckets.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy/strategy.h"

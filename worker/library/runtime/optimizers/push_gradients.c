@@ -2,7 +2,7 @@
  * See push_gradients.h. */
 #include "worker/library/runtime/optimizers/push_gradients.h"
 
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/remote_variable.h"
 

@@ -4,7 +4,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/optimizer/terms.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 

@@ -54,7 +54,7 @@ cadre_status ps_job_new(const struct directory_self *self, const char *host,
     struct ps_job_state *ps_job = calloc(1, sizeof *ps_job);
     *ret_ps_job = NULL;
     if (ps_job == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a crew");
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a ps job");
     }
     ps_job->role = ps_job_role(&self->ps_job, self->slot);
     ps_job->index = self->slot - ps_job_first_slot(&self->ps_job, ps_job->role);

@@ -6,7 +6,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/device/device_name.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"

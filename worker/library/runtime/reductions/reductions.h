@@ -4,7 +4,7 @@
 #define CADRE_RUNTIME_REDUCTIONS_H
 
 #include "cadre/cross_device.h"
-#include "worker/library/device/device_name.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/runtime/strategy/strategy_hooks.h"
 
 struct reductions_part {

@@ -9,7 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/served_call.h"
 #include "worker/library/runtime/replica/step_admission.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "worker/library/device/device_name.h"
+#include "worker/library/device/local_device.h"
 
 /* Canonical names, in order of the replicas. */
 struct device_list {

@@ -5,7 +5,6 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/variables/variable_device.h"

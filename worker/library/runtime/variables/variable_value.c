@@ -9,7 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/remote_variable.h"

@@ -9,7 +9,6 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
-#include "worker/library/device/device_hash.h"
 #include "worker/library/device/memory_hash.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/state/layout/registered.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LAMB of a variable that is cut into shards: its ratio is that of the whole, whoever dies between
- * the exchanges of a push, and all shards have the same one. */
+ * LAMB of a variable that is cut into shards: its ratio is that of the whole, whichever task dies
+ * between the exchanges of a push, and all shards have the same one. */
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -415,8 +415,8 @@ static void who_contributes_again_completes_the_step(void **state)
     }
 }
 
-/* It has all contributions, and nobody has told it a ratio. */
-static void a_step_that_waits_is_begun_anew(void **state)
+/* It has all contributions, and was not given a ratio. */
+static void a_step_that_waits_is_begun_again(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -447,7 +447,7 @@ static void a_step_that_waits_is_begun_anew(void **state)
     check(&pair);
 }
 
-/* A copy has the sums that wait, and the ratio that a part was told. */
+/* A copy has the sums that wait, and the ratio that a shard was given. */
 static void a_copy_has_steps_that_wait(void **state)
 {
     (void)state;
@@ -463,7 +463,7 @@ static void a_copy_has_steps_that_wait(void **state)
     double ratio = step_ratio_by_hand(pushes);
     assert_true(settle(&pushes[0], ratio) >= ratio);
     rig_await_backed(&rig);
-    rig_stop(&rig, 0); /* the first part, which was told, and the last, which waits */
+    rig_stop(&rig, 0); /* the first shard, which has the ratio, and the last, which waits */
     close(memory[0]);
     memory[0] = memfd_create("ps", MFD_CLOEXEC);
     rig_start(&rig, 0, memory[0]);
@@ -518,7 +518,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_copy_has_the_ratio, setup_backed, teardown),
         cmocka_unit_test_setup_teardown(steps_have_the_ratio_of_the_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(who_contributes_again_completes_the_step, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_step_that_waits_is_begun_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_that_waits_is_begun_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_has_steps_that_wait, setup_backed, teardown),
         cmocka_unit_test_setup_teardown(what_lamb_does_not_need_is_refused, setup, teardown),
     };
