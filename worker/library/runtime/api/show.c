@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 #include "common/base/progress_bar.h"
 #include "common/pure/assert.h"
 
