@@ -176,7 +176,7 @@ def test_a_worker_says_the_name_of_another():
         cluster.coordinator.start()
         port = re.search(r"listening address=127\.0\.0\.1:(\d+)", cluster.coordinator.log())[1]
         version = cluster.client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).agent_protocol
-        for role, mine, name, refused in (("worker", "w9", "w0", 'is "w0" has the certificate of worker "w9"'),
+        for role, mine, name, refused in (("worker", "w9", "w0", 'name "w0" has the certificate of worker "w9"'),
                                           ("worker", "w9", "w9", ""), ("viewer", "eve", "eve", "the role viewer")):
             own = pki.issue(role, mine, "--force")
             credentials = grpc.ssl_channel_credentials(*[read(own, f"{part}.pem") for part in ("ca", "key", "cert")])

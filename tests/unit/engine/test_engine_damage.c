@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A ledger in which somebody changed a record: its job is over and says what is lost, the others go
- * on as they were. */
+ * A ledger in which another program changed a record: its job ends and reports what is lost, the
+ * others go on as they were. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>

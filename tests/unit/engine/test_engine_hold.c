@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A turn that is held for want of room: no time passes for the core, so that no lease ends which
- * nobody could be heard for, and all of it passes again from then on; what is stored late, and what
- * is not waited for. */
+ * A turn that is held because the disk is full: no time passes for the core, so that no lease ends
+ * while no worker can be received, and all of it passes again from then on; what is stored late,
+ * and what is not waited for. */
 #include <string.h>
 
 #include "tests/unit/engine/stage.h"

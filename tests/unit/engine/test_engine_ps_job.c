@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew through the engine: who is told of whom, the key, what a server takes over, what workers
- * are to forget, and what people see. */
+ * A ps job through the engine: which members each task receives, the key, what a server takes over,
+ * what workers have to remove, and what clients read. */
 #include <string.h>
 
 #include "tests/unit/engine/stage.h"

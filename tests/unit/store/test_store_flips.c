@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One bit of the ledger's file is another one, drawn from a seed: what is told is exactly right, or
- * the damage is. With CADRE_TEST_FLIPS=n so many are tried; by themselves 2,000. */
+ * One bit of the ledger's file is another one, drawn from a seed: what is read is exactly right, or
+ * the damage is reported. With CADRE_TEST_FLIPS=n so many are tried; by themselves 2,000. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

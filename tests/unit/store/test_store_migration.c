@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file that version 1, 3 or 5 made: what it holds is told by this version, and a migration that
- * fails leaves it as it was. */
+ * A file that version 1, 3 or 5 made: this version reads what it holds, and a migration that fails
+ * leaves it as it was. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a machine that lost its power leaves of a database: the file, and the log up to where it had
- * come to the disk, or with bytes in it that never did. What is told is always what had been
+ * What a machine that lost its power leaves of a database: the file, and the log up to what had
+ * reached the disk, or with bytes in it that never did. What is read is always what had been
  * committed up to some point, and never less for more of the log. */
 #include <fcntl.h>
 #include <stdio.h>

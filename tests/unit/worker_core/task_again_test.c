@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task says again on a new connection, and what of another generation it does not hear, as
- * transcripts. */
+ * What a task sends again on a new connection, and which messages of another generation it drops,
+ * as transcripts. */
 #include <stdio.h>
 #include <string.h>
 

@@ -104,8 +104,8 @@ static void test_step_is_taken_over(void **state)
     expect(&fixture, "send arrive g3 up to 4 applied 2 stream 1 consumed 80 wants 3\n");
 }
 
-/* What it receives lies beside what it has: whoever had applied the step is lost before all of it
- * has come, and it is where it was. */
+/* It receives beside its own state: the source is lost before all of it has come, and the task is
+ * where it was. */
 static void test_step_is_not_taken_over(void **state)
 {
     (void)state;
@@ -263,8 +263,8 @@ static void test_flush_reports_what_was_compared(void **state)
     expect(&fixture, "send arrive g2 up to 1 applied 1 stream 1\n");
 }
 
-/* A program that does something else for long between two steps has told where it stands; one that
- * steps on is asked for no message. */
+/* A program that does other work for long between two steps has reported its position; one that
+ * takes steps costs no message. */
 static void test_who_is_paused_has_reported_where(void **state)
 {
     (void)state;
@@ -303,7 +303,8 @@ static void test_who_is_paused_has_reported_where(void **state)
     expect(&fixture, "");
 }
 
-/* An epoch that is left early, or was before the plan, is told to its end before another begins. */
+/* An epoch that is left early, or was before the plan, is reported to its end before another
+ * begins. */
 static void test_the_consumption_of_an_epoch_that_is_left(void **state)
 {
     (void)state;
@@ -321,8 +322,8 @@ static void test_the_consumption_of_an_epoch_that_is_left(void **state)
                      "send arrive g1 up to 16 applied 1 stream 2 wants 2\n");
 }
 
-/* The length of an epoch that only reading tells is told when it is found, once, and of the epoch
- * that it is the length of. */
+/* An epoch's length that only reading shows is reported when it is found, once, and of that epoch.
+ */
 static void test_the_end_of_data_is_reported_when_found(void **state)
 {
     (void)state;
