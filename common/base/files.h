@@ -76,4 +76,11 @@ cadre_status file_name_check(const char *name, struct cadre_error *error);
  * locks. */
 cadre_status lock_file_acquire(const char *path, int *ret_fd, struct cadre_error *error);
 
+/* For main(): descriptors 0, 1 and 2 are taken even if the program was started without them, so
+ * that nothing that is opened later becomes a standard stream by accident. */
+
+/* To be called before anything is opened. Using a stream that was closed fails as before: with
+ * EBADF. */
+void standard_streams_reserve(void);
+
 #endif

@@ -77,4 +77,20 @@ bool log_enabled(enum log_level level);
 void log_write(enum log_level level, const char *component, const char *message,
     const struct log_field *fields);
 
+/* How often the same event is logged when a program produces it again and again: the first few
+ * times, then once a minute, with how many were left out. Pure: the time is an argument. */
+
+#define LOG_RATELIMIT_BURST 8
+
+/* All zero before the first. */
+struct log_ratelimit {
+    unsigned logged;
+    uint64_t last_us;
+    uint64_t suppressed;
+};
+
+/* False: the event is left out. True: it is logged, and *ret_suppressed were left out before it. */
+bool log_ratelimit_allow(
+    struct log_ratelimit *log_ratelimit, uint64_t now_us, uint64_t *ret_suppressed);
+
 #endif

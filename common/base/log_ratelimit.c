@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 
 #include "common/base/clock.h"
 

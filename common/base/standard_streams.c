@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/base/standard_streams.h"
+#include "common/base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -37,7 +37,7 @@ void checkpoint_choice_free(struct checkpoint_choice *choice)
 
 static cadre_status no_memory(struct cadre_error *error)
 {
-    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to look at a checkpoint");
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to check a checkpoint");
 }
 
 static char *path_of(const char *folder, const char *name)
@@ -117,8 +117,8 @@ static cadre_status check_tensors(
     CADRE_TRY(status);
     if (size != content->file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s has %" PRIu64 " bytes, and its manifest says %" PRIu64, content->file_name, size,
-            content->file_bytes);
+            "%s has %" PRIu64 " bytes, not the %" PRIu64 " of its manifest", content->file_name,
+            size, content->file_bytes);
     }
     return check_blocks(fd, content, error);
 }
@@ -160,7 +160,7 @@ static cadre_status choose_check(
     CADRE_TRY(parse_manifest(path, text, size, &content, error));
     if (content.position != position) {
         return cadre_error_set(
-            error, CADRE_DATA_LOSS, "%s says that it is of step %" PRIu64, name, content.position);
+            error, CADRE_DATA_LOSS, "%s is of step %" PRIu64, name, content.position);
     }
     CADRE_TRY(check_tensors(folder, &content, error));
     *ret_path = path;
@@ -260,7 +260,7 @@ static cadre_status choose_list(const char *folder, struct found *found, struct 
     const struct dirent *entry;
     uint64_t position;
     if (dir == NULL) {
-        return cadre_error_errno(error, errno, "cannot look into the folder %s", folder);
+        return cadre_error_errno(error, errno, "cannot read the folder %s", folder);
     }
     while ((entry = readdir(dir)) != NULL) {
         if (is_name(entry->d_name, &position) && !choose_add(found, position)) {

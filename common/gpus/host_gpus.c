@@ -45,7 +45,7 @@ static void host_gpus_explain(
 {
     if (card->driver[0] == '\0') {
         snprintf(gpu->unused, sizeof gpu->unused,
-            "no driver is bound to it: install NVIDIA's, or see what the kernel says of it");
+            "no driver is bound to it: install NVIDIA's, or see the kernel's messages about it");
     } else if (strcmp(card->driver, "nvidia") != 0) {
         snprintf(gpu->unused, sizeof gpu->unused, "it is bound to the driver %s, not to nvidia",
             card->driver);

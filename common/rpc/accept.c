@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/rpc/accept.h"
 
 #include <errno.h>
 #include <fcntl.h>

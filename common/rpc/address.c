@@ -53,7 +53,7 @@ static cadre_status check_scope(enum tcp_scope scope, const struct rpc_address *
     if (!tls) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "address \"%.*s\" is not a loopback address: connections between machines need TLS; "
-            "give --tls-dir (`cadre pki --help` says how to make one), or use unix:/path, "
+            "give --tls-dir (`cadre pki --help` shows how to make one), or use unix:/path, "
             "127.0.0.1:PORT or [::1]:PORT",
             HOST_SHOWN_BYTES, text);
     }

@@ -4,7 +4,7 @@
 #ifndef CADRE_RPC_ARGUMENTS_H
 #define CADRE_RPC_ARGUMENTS_H
 
-#include "common/rpc/keepalive.h"
+#include "common/rpc/call.h"
 
 #include <stddef.h>
 

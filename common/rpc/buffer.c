@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An rpc_buffer is a gRPC slice whose type stays out of the public headers. */
-#include "common/rpc/buffer.h"
+#include "common/rpc/call.h"
 
 #include "common/pure/assert.h"
 #include "common/rpc/call_state.h"

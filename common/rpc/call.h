@@ -7,11 +7,32 @@
 #ifndef CADRE_RPC_CALL_H
 #define CADRE_RPC_CALL_H
 
-#include "common/base/error.h"
-#include "common/rpc/buffer.h"
-
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+/* The bytes of one message to send, written in place and shared by reference among the calls that
+ * send it. */
+
+struct rpc_buffer {
+    uint8_t *data; /* `length` bytes for the owner to fill before the first send, and not to touch
+                      after it */
+    size_t length;
+    uint64_t reserved[4]; /* the library's own */
+};
+
+/* Room for a message of `length` bytes. Give it back with rpc_buffer_free(), also after sending: a
+ * send takes a reference of its own. (Memory that runs out here ends the process, as it does inside
+ * gRPC.) */
+void rpc_buffer_alloc(struct rpc_buffer *ret_buffer, size_t length);
+
+/* Shortens the message to `length` bytes. */
+void rpc_buffer_commit(struct rpc_buffer *buffer, size_t length);
+
+/* Drops the owner's reference. A zeroed buffer, or one freed before, is fine. */
+void rpc_buffer_free(struct rpc_buffer *buffer);
 
 struct rpc_call;
 
@@ -76,5 +97,31 @@ void rpc_call_half_close(struct rpc_call *call);
 
 /* rpc_call_abort() with CANCELLED. */
 void rpc_call_cancel(struct rpc_call *call);
+
+/* After what time a silent peer counts as dead. Both ends are set from here, because pings that
+ * one end sends faster than the other allows end the connection. */
+
+/* Of a channel. */
+#define RPC_KEEPALIVE_IDLE_US    UINT64_C(2000000)
+#define RPC_KEEPALIVE_TIMEOUT_US UINT64_C(5000000)
+
+/* Of a server. Thousands of clients that connect at once keep its one thread busy for many
+ * seconds, in which answers to its own pings lie unread: with a shorter time it would cut
+ * clients that it has just accepted, and all would connect again, for ever. */
+#define RPC_KEEPALIVE_SERVER_IDLE_US    UINT64_C(20000000)
+#define RPC_KEEPALIVE_SERVER_TIMEOUT_US UINT64_C(40000000)
+
+/* Of a channel whose stream has heartbeats: a host that vanished does not acknowledge these,
+ * which TCP notices within the timeout, whatever the idle time. So the idle time can be as long
+ * as a server may take to answer at all. */
+#define RPC_KEEPALIVE_HEARTBEATS_IDLE_US UINT64_C(60000000)
+
+/* A peer is given up `idle_us` + `timeout_us` after its last byte, or `timeout_us` after the first
+ * byte that its host does not acknowledge (TCP_USER_TIMEOUT). The two together must be longer than
+ * the longest legal stall of the peer's loop. Zeros mean the defaults above. */
+struct rpc_keepalive {
+    uint64_t idle_us;
+    uint64_t timeout_us;
+};
 
 #endif

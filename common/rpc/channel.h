@@ -5,7 +5,6 @@
 #define CADRE_RPC_CHANNEL_H
 
 #include "common/rpc/call.h"
-#include "common/rpc/keepalive.h"
 #include "common/rpc/loop.h"
 
 struct rpc_channel;

@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "common/base/standard_streams.h"
-#include "common/rpc/accept.h"
-#include "common/rpc/tune.h"
+#include "common/base/files.h"
+#include "common/rpc/io_hooks.h"
+#include "common/rpc/loop.h"
 
 static void log_of_grpc(enum rpc_log_level level, const char *message)
 {

@@ -2,7 +2,6 @@
  * Finds the peer of a refused handshake: at a failure it lists the connections of the server's
  * ports, and compares with the list at the next one. Called by tune.c with gRPC's log, and by
  * server.c. */
-#include "common/rpc/handshake_log.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

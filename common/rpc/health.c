@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Check and Watch. Their two messages (proto/grpc/health/v1/health.proto) are a string and an enum:
  * they are read and written by hand here, so that this folder needs no protobuf. */
-#include "common/rpc/health.h"
+#include "common/rpc/standard_services.h"
 
 #include "common/pure/assert.h"
 #include "common/rpc/fields.h"

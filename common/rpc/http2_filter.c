@@ -296,7 +296,7 @@ static bool parse_data(
 
 /* ---- frames ---- */
 
-/* Adds to the frame's header; returns how many bytes it took. */
+/* RFC 9113, section 4.1: adds to the frame's header; returns how many bytes it took. */
 static size_t parse_frame_header(struct frame *frame, const uint8_t *bytes, size_t count)
 {
     size_t due = FRAME_HEADER_BYTES - frame->header_bytes;
@@ -317,7 +317,8 @@ static size_t parse_frame_header(struct frame *frame, const uint8_t *bytes, size
     return take;
 }
 
-/* The payload of one frame, or a part of it. */
+/* The payload of one frame, or a part of it. Section 6.1: a padded DATA frame begins with the
+ * length of its padding, which ends it. */
 static bool parse_payload(struct rpc_http2_filter *filter, uint8_t *bytes, size_t count)
 {
     struct frame *frame = &filter->in;
@@ -339,7 +340,7 @@ static bool parse_payload(struct rpc_http2_filter *filter, uint8_t *bytes, size_
     return true;
 }
 
-/* The client sends no more of the stream. */
+/* The client sends no more of the stream: END_STREAM (sections 6.1, 6.2) or RST_STREAM (6.4). */
 static bool ends_stream(const struct frame *frame)
 {
     return frame->type == FRAME_RESET ||

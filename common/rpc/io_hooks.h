@@ -15,4 +15,11 @@ void rpc_io_hooks_limit(size_t message_bytes_max);
 /* A connection was accepted. */
 void rpc_io_hooks_watch(int fd);
 
+/* For main() of a server: gRPC's C core closes a listener for ever when accept() finds no free
+ * descriptor. Where this is linked in, accept4() refuses such a connection instead, by a
+ * descriptor that is kept for that, and the listener stays. */
+
+/* Keeps the descriptor. Before the first server; without it accept4() is the system's. */
+void rpc_accept_reserve_fd(void);
+
 #endif

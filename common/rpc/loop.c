@@ -5,8 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "common/rpc/queue_thread.h"
-#include "common/rpc/tune.h"
+#include "common/rpc/loop.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The thread that waits in gRPC's queue for a loop that is polled from outside, and the list
  * through which it hands events over. Used by loop.c after the first rpc_loop_fd(). */
-#include "common/rpc/queue_thread.h"
+#include "common/rpc/loop_state.h"
 
 #include "common/pure/assert.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The one stream of server reflection. Its messages (proto/grpc/reflection/v1/reflection.proto) are
  * read and written by hand, as health.c does, so that this folder needs no protobuf. */
-#include "common/rpc/reflection.h"
+#include "common/rpc/standard_services.h"
 
 #include "common/rpc/fields.h"
 #include "common/rpc/reflection_index.h"

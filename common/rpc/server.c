@@ -4,12 +4,9 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "common/rpc/accept.h"
 #include "common/rpc/address.h"
 #include "common/rpc/arguments.h"
-#include "common/rpc/socket_file.h"
 #include "common/rpc/io_hooks.h"
-#include "common/rpc/handshake_log.h"
 #include "common/rpc/server_state.h"
 #include "common/rpc/tls_state.h"
 

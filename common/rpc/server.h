@@ -4,7 +4,6 @@
 #define CADRE_RPC_SERVER_H
 
 #include "common/rpc/call.h"
-#include "common/rpc/keepalive.h"
 #include "common/rpc/loop.h"
 
 #include <sys/types.h>

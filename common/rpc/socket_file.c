@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/rpc/socket_file.h"
+#include "common/rpc/server_state.h"
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"

@@ -7,6 +7,7 @@
 #include <grpc/grpc_security.h>
 
 #include "common/rpc/address.h"
+#include "common/rpc/loop.h"
 #include "common/rpc/tls.h"
 
 /* Adds a user: the object is freed when it was closed and its last user was dropped. */
@@ -38,5 +39,21 @@ grpc_channel_credentials *rpc_tls_channel_credentials(const struct rpc_tls *tls)
 /* The identity of the client of a server's call; `tls` is the server's, may be NULL. */
 void rpc_tls_identify(
     grpc_call *call, const struct rpc_tls *tls, struct tls_identity *ret_identity);
+
+/* Inside common/rpc only: reports handshakes that a server refused, with the peer's address. */
+
+/* gRPC's log names no peer when a handshake fails. The peer is the one whose connection has
+ * disappeared a moment after. One server of a process is watched: the first; open returns NULL
+ * for the others. */
+struct rpc_handshake_log;
+/* Starts to watch; to be closed before the loop. NULL: another server is watched. */
+struct rpc_handshake_log *rpc_handshake_log_open(struct rpc_loop *loop, struct rpc_tls *tls);
+/* Watches the connections to this port of the server, too. */
+void rpc_handshake_log_add_port(struct rpc_handshake_log *handshake_log, int port);
+/* Stops; NULL is fine. */
+void rpc_handshake_log_close(struct rpc_handshake_log *handshake_log);
+
+/* Takes a line of gRPC's log, from any thread. */
+void rpc_handshake_log_receive(const char *text_line);
 
 #endif

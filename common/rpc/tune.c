@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The allocator's settings and the route of gRPC's log lines. */
-#include "common/rpc/tune.h"
+#include "common/rpc/loop.h"
 
-#include "common/rpc/handshake_log.h"
+#include "common/rpc/tls_state.h"
 
 #include <limits.h>
 #include <malloc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define SD_JOURNAL_SUPPRESS_LOCATION /* each event would name this file */
 
-#include "common/service/journal.h"
+#include "common/service/notifier.h"
 
 #include <systemd/sd-journal.h>
 

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/uio.h>
 #include <uv.h>
 
 #define NOTIFIER_STATUS_BYTES 256
@@ -36,5 +37,11 @@ void notifier_stopping(struct notifier *notifier, const char *status);
 /* Closes the timer; one that was never opened is fine. The memory stays in use until the loop
  * ran again. */
 void notifier_close(struct notifier *notifier);
+
+/* Sends a daemon's log to the journal with its fields. */
+
+/* Sends one entry, made of "FIELD=value"; the argument of log_set_journal(). Zero, or a negative
+ * errno. */
+int journal_send(const struct iovec *fields, int count);
 
 #endif

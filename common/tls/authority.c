@@ -202,7 +202,7 @@ static cadre_status check_request(
         char when[TLS_TIME_BYTES];
         tls_time_text(facts.not_after_s, when);
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "the authority itself is valid until %s: ask for fewer --days, or make a new one",
+            "the authority itself is valid until %s: use fewer --days, or make a new one",
             when);
     }
     return CADRE_OK;

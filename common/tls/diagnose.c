@@ -243,7 +243,7 @@ static bool explain_own_certificate(const struct attempt *attempt, struct cadre_
     }
     cadre_error_set(error, CADRE_UNAUTHENTICATED,
         "the server at %s does not accept %s (\"%s\", of \"%s\"), which is in order here: its CA "
-        "file or its clock differs; its log says why",
+        "file or its clock differs; its log has the reason",
         target->shown, target->cert_file, facts.subject, facts.issuer);
     return true;
 }

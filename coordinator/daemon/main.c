@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
-#include "common/service/journal.h"
+#include "common/service/notifier.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/disk.h"

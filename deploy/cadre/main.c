@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/standard_streams.h"
+#include "common/base/files.h"
 #include "coordinator/cli/cli.h"
 #include "deploy/cadre/run.h"
 

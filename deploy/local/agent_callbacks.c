@@ -10,8 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/checkpoint/choose.h"
-#include "worker/host/agent/executable.h"
-#include "worker/host/agent/listener.h"
+#include "worker/host/agent/agent.h"
 #include "deploy/local/local_state.h"
 
 static void on_agent_send(void *user, const struct agent_up *up)

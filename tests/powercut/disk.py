@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 BLOCK = 512  # what a disk writes whole
 HEAD = struct.Struct("<IIIIQQQ")
-(CREATE, FOLDER, SYMLINK, LINK, RENAME, UNLINK, WRITE, SIZE, HOLE, SYNC, SYNC_ALL, SPEECH, MARK, UNKNOWN,
+(CREATE, FOLDER, SYMLINK, LINK, RENAME, UNLINK, WRITE, SIZE, HOLE, SYNC, SYNC_ALL, OUTPUT, MARK, UNKNOWN,
  MODE) = range(1, 16)
 
 
@@ -149,7 +149,7 @@ class Disk:
         self.ignored = ignored
 
     def find(self, path):
-        """The folder and the last name; (None, name): nobody recorded that folder."""
+        """The folder and the last name; (None, name): that folder was not recorded."""
         *folders, name = path.split("/")
         at = self.root
         for part in folders:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preloaded into daemons and programs: what they do to the disk, with what they write and what they
- * sync, goes to a trace, and so does each moment at which they are about to say something. The
+ * Preloaded into daemons and programs: writes to a trace what they do to the disk, with the
+ * bytes that they write and their syncs, and each moment before an output of theirs. The
  * functions of the C library are replaced by the system calls that they are made of. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "trace.h"
 
 #define NAME_LETTERS 6   /* that mkostemp draws */
-#define SHOWN_BYTES  100 /* of what a program says: a line */
+#define SHOWN_BYTES  100 /* of a program's output: a text line */
 
 /* ---- files that are opened ---- */
 
@@ -168,9 +168,9 @@ static ssize_t write_parts(int fd, const struct iovec *parts, int count, off_t o
     char whole[PATH_MAX];
     uint64_t inode = 0;
     bool at_offset = offset >= 0;
-    if (!at_offset && trace_speaks(fd)) {
+    if (!at_offset && trace_is_output(fd)) {
         size_t shown = parts[0].iov_len < SHOWN_BYTES ? parts[0].iov_len : SHOWN_BYTES;
-        trace_put(RECORD_SPEECH, 0, 0, 0, NULL, parts[0].iov_base, shown);
+        trace_put(RECORD_OUTPUT, 0, 0, 0, NULL, parts[0].iov_base, shown);
         return syscall(SYS_writev, fd, parts, count);
     }
     bool below = trace_fd_below(fd, whole, &inode) != NULL;
@@ -221,7 +221,7 @@ ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
     return write_parts(fd, parts, count, offset);
 }
 
-/* What a copy within the kernel has brought to `to`, whose place was `from` when it began. */
+/* What a copy within the kernel has brought to `to`, whose offset was `from` when it began. */
 static void put_copied(int to, off_t from, ssize_t done)
 {
     char whole[PATH_MAX];
@@ -233,8 +233,8 @@ static void put_copied(int to, off_t from, ssize_t done)
 
 ssize_t sendfile(int to, int from, off_t *at, size_t size)
 {
-    if (trace_speaks(to)) {
-        trace_put(RECORD_SPEECH, 0, 0, 0, NULL, NULL, 0);
+    if (trace_is_output(to)) {
+        trace_put(RECORD_OUTPUT, 0, 0, 0, NULL, NULL, 0);
     }
     trace_lock();
     off_t begin = (off_t)syscall(SYS_lseek, to, 0L, SEEK_CUR);
@@ -398,13 +398,13 @@ int syncfs(int fd)
     return result;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 ssize_t sendto(int fd, const void *bytes, size_t size, int flags, __CONST_SOCKADDR_ARG address,
     socklen_t address_bytes)
 {
-    if (trace_speaks(fd)) {
-        trace_put(RECORD_SPEECH, 0, 0, 0, NULL, NULL, 0);
+    if (trace_is_output(fd)) {
+        trace_put(RECORD_OUTPUT, 0, 0, 0, NULL, NULL, 0);
     }
     return syscall(SYS_sendto, fd, bytes, size, flags, address.__sockaddr__, address_bytes);
 }
@@ -425,8 +425,8 @@ long syscall(long number, ...)
         a[i] = va_arg(arguments, long);
     }
     va_end(arguments);
-    if (number == SYS_sendmsg && trace_speaks((int)a[0])) {
-        trace_put(RECORD_SPEECH, 0, 0, 0, NULL, NULL, 0);
+    if (number == SYS_sendmsg && trace_is_output((int)a[0])) {
+        trace_put(RECORD_OUTPUT, 0, 0, 0, NULL, NULL, 0);
     }
     if (next == NULL) {
         void *found = dlsym(RTLD_NEXT, "syscall");

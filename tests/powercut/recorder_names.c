@@ -70,7 +70,7 @@ int symlink(const char *says, const char *path)
     return symlinkat(says, AT_FDCWD, path);
 }
 
-/* One of two names lies below and the other does not: then nobody can tell what is there. */
+/* One of two names is recorded and the other is not: then it is not known what is there. */
 static void put_two(enum record_kind kind, const char *old, const char *fresh)
 {
     if (old != NULL && fresh != NULL) {

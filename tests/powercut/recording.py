@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real processes do to a folder, and what they promise meanwhile; then each state that a power cut could leave of
-it, before whoever checks the promises."""
+it, before the checks of the promises."""
 import json
 import os
 import random
@@ -9,14 +9,14 @@ import shutil
 import sys
 import tempfile
 
-from disk import FOLDER, MARK, RENAME, SPEECH, SYNC, UNLINK, Disk, put_on_disk, put_record, read_trace
+from disk import FOLDER, MARK, RENAME, OUTPUT, SYNC, UNLINK, Disk, put_on_disk, put_record, read_trace
 from testing import Failure, check, check_equal, wait_for
 
 RECORDER = os.environ.get("CADRE_TEST_RECORDER", "")
 
 
 class Promise:
-    """Holds for every cut at or behind the record before which it was spoken."""
+    """Holds for every cut at or behind the record before which it was output."""
 
     def __init__(self, at, kind, facts):
         self.at = at
@@ -100,29 +100,30 @@ class Recording:
 
     def promises(self):
         """What a program says in lines like "saved 3"; what the test noted counts from the last thing that was said
-        before the test heard of it."""
-        spoken = 0
-        heard = 0
+        before the test recorded it."""
+        last_output = 0
+        last_mark = 0
         found = []
         for number, record in enumerate(self.records):
-            if record.kind == SPEECH:
-                spoken = number
+            if record.kind == OUTPUT:
+                last_output = number
                 if line := re.search(rb"^(\w+) (\d+)$", record.data, re.MULTILINE):
                     found.append(Promise(number, line[1].decode(), int(line[2])))
             elif record.kind == MARK:
                 facts = json.loads(record.data)
-                check(spoken > heard or "since" in facts or "ended" in facts, f"nobody said {facts} that was recorded")
-                heard = number
-                found.append(self.noted(facts, number, spoken, found))
+                check(last_output > last_mark or "since" in facts or "ended" in facts,
+                      f"{facts} was recorded without an output")
+                last_mark = number
+                found.append(self.noted(facts, number, last_output, found))
         return found
 
     @staticmethod
-    def noted(facts, number, spoken, found):
+    def noted(facts, number, last_output, found):
         since = facts.pop("since", None)
         if since is not None:  # it was promised with another one
-            spoken = [promise.at for promise in found
+            last_output = [promise.at for promise in found
                       if promise.kind == since and promise.facts["job"] == facts["job"]][-1]
-        return Promise(number if facts.pop("ended", False) else spoken, facts.pop("kind"), facts)
+        return Promise(number if facts.pop("ended", False) else last_output, facts.pop("kind"), facts)
 
 
 def disk_now(folder, prefix):
@@ -175,12 +176,12 @@ class Replay:
     def run(self, place, show, share=1.0):
         """show(kept, at): raises Lost. `share`: of the cuts at which nothing is said, how many are tried."""
         promises = self.recording.promises()
-        spoken = {promise.at for promise in promises}
+        last_output = {promise.at for promise in promises}
         cuts = self.cuts(promises)
         disk = Disk(self.ignored)
         seen = set()
         for number in range(len(self.recording.records) + 1):
-            if number in cuts and (number in spoken or self.random.random() < share):
+            if number in cuts and (number in last_output or self.random.random() < share):
                 kept = [promise for promise in promises if promise.at <= number]
                 self.at_cut(disk, number, kept, place, show, seen)
             if number < len(self.recording.records):
@@ -208,7 +209,7 @@ def must_notice(what, replay):
         replay()
     except Lost:
         return
-    raise Failure(f"nobody noticed: {what}")
+    raise Failure(f"not found by the checks: {what}")
 
 
 def wait_for_sync(recording, name):

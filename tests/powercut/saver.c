@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program under test: takes STEPS steps, and says of each checkpoint that it waited for that it
- * is on the disk; tells from where it went on.
- *
+ * A program under test: takes STEPS steps, prints for each checkpoint that it waited for that it
+ * is on the disk, and prints from where it went on.
  *     saver STEPS */
 #include <inttypes.h>
 #include <stdio.h>

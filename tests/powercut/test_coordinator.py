@@ -252,7 +252,7 @@ class After:
         (cluster, start), = self.ask_ledger("SELECT cluster, starts FROM meta")
         for facts in self.of("start"):
             check_equal(f"{cluster % 2 ** 64:016x}", facts["cluster"], "the cluster's number")
-            check(start > facts["start"], f"start {facts['start']} was told to workers, and this one is start {start}")
+            check(start > facts["start"], f"start {facts['start']} was sent to workers, and this one is start {start}")
 
     def check_drains(self):
         """Which workers are drained, and what the client gave as the reason."""
@@ -326,7 +326,7 @@ class After:
         spec = common_pb2.JobSpec(name="next", program=job_file("program", content, True), workers=1)
         number = self.client.jobs.Submit(spec, timeout=CALL_S).id
         last = max((facts["job"] for facts in self.of("job")), default=0)
-        check(number > last, f"job {last} is known to somebody, and number {number} is given")
+        check(number > last, f"job {last} was sent before, and number {number} is given")
 
 
 def replay(recording, share, **options):

@@ -71,7 +71,7 @@ def go_on(folder, manifest, position):
             [SAVER, "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S, check=False,
             env=clean_environment() | {"CADRE_OUTPUT_DIR": outputs, "CADRE_RESTORE": manifest})
     if said.returncode != 0 or f"went on from {position}\n" not in said.stdout:
-        raise Lost(f"nobody can go on from {os.path.basename(manifest)}: {said.stdout}")
+        raise Lost(f"no program can go on from {os.path.basename(manifest)}: {said.stdout}")
 
 
 def is_tensors(path):

@@ -38,7 +38,7 @@ def join_again(cluster, recording):
     cluster.coordinator.stop()
     cluster.coordinator.start()
     wait_for("the worker knows of the new start", lambda: known(worker) != before)
-    wait_for("it obeys it", lambda: worker.log().count("joined the coordinator") == 2)
+    wait_for("it accepts it", lambda: worker.log().count("joined the coordinator") == 2)
     recording.promise("joined", ended=True, coordinator=known(worker))
 
 

@@ -32,7 +32,7 @@ static const char *strip(char *whole)
     return whole[length] == '/' ? whole + length + 1 : whole[length] == '\0' ? "." : NULL;
 }
 
-/* The path of an open file; false: nobody can tell. */
+/* The path of an open file; false: it is not known. */
 static bool path_of_fd(int fd, char *ret_path)
 {
     char link[64];
@@ -89,14 +89,14 @@ const char *trace_fd_below(int fd, char *whole, uint64_t *ret_inode)
     return below;
 }
 
-bool trace_speaks(int fd)
+bool trace_is_output(int fd)
 {
     struct stat facts;
     int number = errno;
-    bool speaks = recorded_folder() != NULL && fstat(fd, &facts) == 0 &&
-                  (S_ISSOCK(facts.st_mode) || S_ISFIFO(facts.st_mode));
+    bool is_output = recorded_folder() != NULL && fstat(fd, &facts) == 0 &&
+                     (S_ISSOCK(facts.st_mode) || S_ISFIFO(facts.st_mode));
     errno = number;
-    return speaks;
+    return is_output;
 }
 
 /* ---- the lock ---- */
@@ -145,7 +145,7 @@ void trace_put(enum record_kind kind, uint64_t inode, uint64_t a, uint64_t b, co
     struct iovec parts[3] = {{&head, sizeof head}, {(void *)(uintptr_t)path, head.path_bytes},
         {(void *)(uintptr_t)data, data_bytes}};
     size_t whole = sizeof head + head.path_bytes + data_bytes;
-    /* Opened for each record: a process closes what it does not know. */
+    /* opened for each record, because a process may close descriptors of others */
     long fd =
         trace != NULL ? syscall(SYS_openat, AT_FDCWD, trace, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
     if (fd < 0) {

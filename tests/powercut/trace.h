@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The trace that a recorder writes and disk.py reads: records one after another, of all processes,
- * each appended by one write when its call has returned (RECORD_SPEECH: before it is made). */
+ * each appended by one write when its call has returned (RECORD_OUTPUT: before it is made). */
 #ifndef CADRE_TESTS_POWERCUT_TRACE_H
 #define CADRE_TESTS_POWERCUT_TRACE_H
 
@@ -12,7 +12,7 @@
 enum record_kind {
     RECORD_CREATE = 1,  /* path: a new file; a: mode */
     RECORD_FOLDER = 2,  /* path: a new folder */
-    RECORD_SYMLINK = 3, /* path; data: what it says */
+    RECORD_SYMLINK = 3, /* path; data: its target */
     RECORD_LINK = 4,    /* path: the new name; data: the old one */
     RECORD_RENAME = 5,  /* path: the new name; data: the old one */
     RECORD_UNLINK = 6,  /* path: a file or an empty folder */
@@ -21,9 +21,9 @@ enum record_kind {
     RECORD_HOLE = 9,    /* a: offset, b: length; the size stays */
     RECORD_SYNC = 10,   /* of the file or folder; path, for people */
     RECORD_SYNC_ALL = 11,
-    RECORD_SPEECH = 12, /* something is about to leave the process; data: its beginning, if known */
-    RECORD_MARK = 13,   /* the test's own: data */
-    RECORD_UNKNOWN = 14, /* something that cannot be replayed; data says what */
+    RECORD_OUTPUT = 12,  /* output is about to leave the process; data: its beginning, if known */
+    RECORD_MARK = 13,    /* the test's own: data */
+    RECORD_UNKNOWN = 14, /* something that cannot be replayed, described in data */
     RECORD_MODE = 15,    /* a: the new mode */
 };
 
@@ -47,7 +47,7 @@ const char *trace_fd_below(int fd, char *whole, uint64_t *ret_inode);
 
 /* Whether what is written to it leaves the process: a socket or a pipe, and something is recorded.
  */
-bool trace_speaks(int fd);
+bool trace_is_output(int fd);
 
 /* Between the two no other thread's call is made or recorded. The same thread may lock again: a
  * signal handler writes to a pipe. errno stays. */

@@ -70,15 +70,14 @@ LAYERS = {
     "worker/host/isolate/": BASE + ["common/model/", "worker/host/isolate/"],
     "worker/host/keeper/": BASE + ["worker/host/isolate/", "worker/host/keeper/"],
     "worker/host/agent/": WIRE + ["worker/core/agent_core.h", "worker/host/isolate/",
-                                  "worker/host/keeper/packed_launch.h", "worker/host/keeper/private_socket.h",
-                                  "worker/host/keeper/start.h", "worker/host/keeper/strays.h",
+                                  "worker/host/keeper/packed_launch.h", "worker/host/keeper/messages.h",
+                                  "worker/host/keeper/start.h", "worker/host/keeper/task.h",
                                   "worker/host/keeper/messages.h", "worker/host/agent/"],
     # What asks for a host's GPUs knows of no plugin; the child that answers, worker/library/list_devices, does.
     "worker/host/probe/": BASE + ["common/gpus/", "worker/host/keeper/launch.h", "worker/host/isolate/",
                                   "worker/host/probe/"],
     "worker/host/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
                                    "common/gpus/pci_gpus.h", "worker/host/agent/agent.h",
-                                   "worker/host/agent/executable.h", "worker/host/agent/listener.h",
                                    "worker/host/agent/orphans.h", "worker/host/probe/slot_gpus.h",
                                    "worker/host/isolate/isolation.h", "worker/host/daemon/"],
     # The wing of a training program. Nothing of worker/host.
@@ -453,9 +452,7 @@ LAYERS = {
                                                                  "worker/library/runtime/task/"],
     # Above both: a cluster in one process, and the program that offers it beside the verbs for a real one.
     "deploy/local/": WIRE + ["common/checkpoint/", "common/gpus/pci_gpus.h", "coordinator/engine/engine.h",
-                             "coordinator/store/store.h", "worker/host/agent/agent.h",
-                             "worker/host/agent/executable.h",
-                             "worker/host/agent/listener.h", "worker/host/agent/orphans.h",
+                             "coordinator/store/store.h", "worker/host/agent/agent.h", "worker/host/agent/orphans.h",
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.
     "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "cadre/client.h",

@@ -7,8 +7,7 @@
 #include <uv.h>
 
 #include "common/rpc/file_work.h"
-#include "common/rpc/health.h"
-#include "common/rpc/reflection.h"
+#include "common/rpc/standard_services.h"
 #include "common/rpc/server.h"
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"

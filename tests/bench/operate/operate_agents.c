@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include "common/base/clock.h"
-#include "common/rpc/tune.h"
+#include "common/rpc/loop.h"
 #include "tests/bench/release/fake_agent.h"
 
 #define IDLE_US (4 * CADRE_US_PER_S)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/rpc/tune.h"
+#include "common/rpc/loop.h"
 #include "tests/bench/release/fake_agent.h"
 
 struct rounds {

@@ -9,7 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "common/rpc/tune.h"
+#include "common/rpc/loop.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -13,14 +13,14 @@ struct client {
     bool ended;
 };
 
-/* To the task of life 0. */
+/* To the task of attempt 0. */
 struct client client_open(struct stage *stage);
 void client_close(struct client *client);
 void client_send(struct client *client, const void *bytes, size_t size);
 void client_greet(struct client *client);
 void client_send_up(struct client *client, const struct task_up *up);
 
-/* What a program says first. */
+/* The first message of a program. */
 extern const struct task_up client_hello;
 
 #endif

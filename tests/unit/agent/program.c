@@ -18,7 +18,7 @@ static void wait_for_ever(void)
     }
 }
 
-/* Tells the test a process id, and that the process is what it is meant to be. */
+/* Sends the test a process id, after the process has started to do its part. */
 static void tell(const char *what, pid_t pid)
 {
     printf("%s %d\n", what, (int)pid);
@@ -34,7 +34,7 @@ static void close_streams(void)
     close(null);
 }
 
-/* A child that does `be`; returns once it says that it does. */
+/* A child that does `be`; returns once it does. */
 static pid_t leave(void (*be)(int ready))
 {
     int fds[2];
@@ -82,7 +82,7 @@ static void stay_with_output(int ready)
     ready_to_stay(ready);
 }
 
-/* A process that does not say whose it is, born of one that does not live. */
+/* A process without the task's variable in its environment, whose parent has exited. */
 static void stay_unknown(int ready)
 {
     setsid();
@@ -185,7 +185,7 @@ static void on_term(int number)
     _exit(7);
 }
 
-static int obey_term(void)
+static int end_on_term(void)
 {
     signal(SIGTERM, on_term);
     tell("ready", getpid());
@@ -193,7 +193,7 @@ static int obey_term(void)
     return 0;
 }
 
-/* Says that it was told to end, and ends once it reads a byte of the file. */
+/* Reports SIGTERM, and ends once it reads a byte of the file. */
 static const char *released_by;
 
 static void on_term_slowly(int number)
@@ -317,8 +317,8 @@ int main(int argc, char **argv, char **environment)
         return close_output_early();
     } else if (strcmp(verb, "ignore-term") == 0) {
         return ignore_term();
-    } else if (strcmp(verb, "obey-term") == 0) {
-        return obey_term();
+    } else if (strcmp(verb, "end-on-term") == 0) {
+        return end_on_term();
     } else if (strcmp(verb, "end-slowly") == 0 && argc > 2) {
         return end_slowly(argv[2]);
     } else if (strcmp(verb, "leave") == 0 && argc > 2) {

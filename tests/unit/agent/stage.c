@@ -11,8 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "worker/host/agent/executable.h"
-#include "worker/host/agent/listener.h"
+#include "worker/host/agent/agent.h"
 
 static struct played *played(struct stage *stage, struct task_ref task)
 {

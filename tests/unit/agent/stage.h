@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An agent with a front that writes down what it is told, on a loop that runs until something has
+ * An agent with a front that records its callbacks, on a loop that runs until something has
  * happened. */
 #ifndef CADRE_TESTS_UNIT_AGENT_STAGE_H
 #define CADRE_TESTS_UNIT_AGENT_STAGE_H
@@ -12,11 +12,11 @@
 
 #define DEADLINE_US UINT64_C(10000000)
 #define SLOTS_MAX   4
-/* Two of each slot: life i is of slot i % SLOTS_MAX, with incarnation i + 1. */
+/* Two of each slot: attempt i is of slot i % SLOTS_MAX, with incarnation i + 1. */
 #define ATTEMPTS_MAX 8
 #define RELAYED_MAX  64
 
-/* What became of one life of a task. */
+/* What became of one attempt of a task. */
 struct played {
     bool started;
     uint32_t pid;
@@ -30,7 +30,7 @@ struct played {
     uint64_t relayed_epoch; /* of the last progress */
     unsigned relayed_parts;
     uint64_t relayed_position;   /* of the last part */
-    unsigned publishes;          /* asked of the front */
+    unsigned publishes;          /* calls of the front */
     uint64_t published_position; /* of the last one */
     char published_path[64];
     bool restores;
@@ -60,7 +60,7 @@ struct stage {
     bool delay_prepare; /* agent_task_prepared is the test's */
     bool delay_collect;
     bool delay_publish;
-    bool keep_tasks; /* life n is found at <folder>/k<n> by another agent */
+    bool keep_tasks; /* attempt n is found at <folder>/k<n> by another agent */
     bool refuse_adopted;
     const char *restore; /* what the front found for a task that restores */
 };

@@ -12,7 +12,7 @@
 
 #define FIRST_NONCE 77
 
-/* Where the first agent had its things, and whom it started. */
+/* The folder of the first agent, and the processes that it started. */
 struct past {
     char folder[96];
     pid_t task;
@@ -36,7 +36,7 @@ _Noreturn static void be_first(int fd, const char *verb, const char *argument, c
     _exit(0);
 }
 
-/* An agent that runs task 0 until it has printed something, and is gone. */
+/* An agent that runs task 0 until it has printed something, and exits. */
 static struct past first_agent(const char *verb, const char *argument, const char *until_it)
 {
     struct past past;
@@ -80,7 +80,7 @@ static struct stage *stage_that_adopts(const struct past *past)
 static void a_task_is_taken_over(void **state)
 {
     (void)state;
-    struct past past = first_agent("obey-term", NULL, "ready");
+    struct past past = first_agent("end-on-term", NULL, "ready");
     struct stage *stage = stage_that_adopts(&past);
     assert_false(is_process_gone(past.task));
     stop(stage, 0, 60 * CADRE_US_PER_S);
@@ -89,7 +89,7 @@ static void a_task_is_taken_over(void **state)
     stage_close(stage);
 }
 
-static void one_that_does_not_obey_is_killed(void **state)
+static void one_that_ignores_sigterm_is_killed(void **state)
 {
     (void)state;
     struct past past = first_agent("ignore-term", NULL, "ready");
@@ -101,7 +101,7 @@ static void one_that_does_not_obey_is_killed(void **state)
     stage_close(stage);
 }
 
-/* Much more than a pipe holds: it waits for a reader, nothing is lost, and the end is told. */
+/* Much more than a pipe holds: it waits for a reader, nothing is lost, and the end is reported. */
 static void what_was_written_meanwhile_is_read(void **state)
 {
     (void)state;
@@ -145,8 +145,8 @@ static void what_is_not_as_expected_is_refused(void **state)
     (void)state;
     struct past past = first_agent("ignore-term", NULL, "ready");
     struct stage *stage = stage_open_away(5);
-    struct past nobody = {.folder = "/nowhere"};
-    assert_error(adopt(stage, &nobody, 0), CADRE_NOT_FOUND, &stage->error, "no keeper answers");
+    struct past missing = {.folder = "/nowhere"};
+    assert_error(adopt(stage, &missing, 0), CADRE_NOT_FOUND, &stage->error, "no keeper answers");
     assert_error(adopt(stage, &past, 1), CADRE_FAILED_PRECONDITION, &stage->error, "another task");
     assert_false(is_process_gone(past.task)); /* its keeper waits for the right one */
     stage->refuse_adopted = true;
@@ -160,7 +160,7 @@ static void what_is_not_as_expected_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_task_is_taken_over),
-        cmocka_unit_test(one_that_does_not_obey_is_killed),
+        cmocka_unit_test(one_that_ignores_sigterm_is_killed),
         cmocka_unit_test(what_was_written_meanwhile_is_read),
         cmocka_unit_test(an_unseen_exit_is_reported),
         cmocka_unit_test(closing_ends_an_adopted_task),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lives of one slot: a replacement beside what is left of the life before; tasks that stand
- * still; and none that outlives its agent. */
+ * The attempts of one slot: a replacement beside what is left of the attempt before; tasks that
+ * stand still; and none that outlives its agent. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +20,12 @@ static void a_new_attempt_starts_while_the_last_is_collected(void **state)
     stage->delay_collect = true;
     start(stage, 0, "signal", "9");
     until_gone(stage, 0);
-    start(stage, NEXT_ATTEMPT, "obey-term", NULL);
+    start(stage, NEXT_ATTEMPT, "end-on-term", NULL);
     until_printed(stage, NEXT_ATTEMPT, "ready");
     assert_false(stage->tasks[0].collected);
     agent_task_collected(stage->agent, task_of(0), CADRE_OK, "");
     assert_true(stage->tasks[0].collected);
-    stop(stage, 0, 0); /* the coordinator has heard */
+    stop(stage, 0, 0); /* the coordinator has its end */
     assert_true(stage->tasks[0].forgotten);
     assert_false(stage->tasks[NEXT_ATTEMPT].gone);
     stage->delay_collect = false;
@@ -49,7 +49,7 @@ static void a_newer_attempt_ends_the_older_one_first(void **state)
     struct stage *stage = stage_open();
     start(stage, 0, "ignore-term", NULL);
     until_printed(stage, 0, "ready");
-    start(stage, NEXT_ATTEMPT, "obey-term", NULL);
+    start(stage, NEXT_ATTEMPT, "end-on-term", NULL);
     until(stage, next_attempt_runs);
     assert_int_equal(stage->tasks[0].exit.signal, SIGKILL);
     assert_true(is_process_gone(stage->tasks[0].pid));
@@ -97,7 +97,7 @@ static struct stage *stage_with_one_that_stands_still(const char *verb)
 static void one_that_stands_still_has_its_grace(void **state)
 {
     (void)state;
-    struct stage *stage = stage_with_one_that_stands_still("obey-term");
+    struct stage *stage = stage_with_one_that_stands_still("end-on-term");
     stop(stage, 0, 60 * CADRE_US_PER_S);
     until_collected(stage, 0);
     assert_int_equal(stage->tasks[0].exit.code, 7);

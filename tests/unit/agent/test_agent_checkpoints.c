@@ -41,7 +41,7 @@ static struct job_spec spec_of(void)
         .checkpoint_folder = ""};
 }
 
-static void a_task_that_restores_is_told_from_what(void **state)
+static void a_task_that_restores_gets_its_checkpoint(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
@@ -58,7 +58,7 @@ static void a_task_that_restores_is_told_from_what(void **state)
     stage_close(stage);
 }
 
-/* Neither the job nor the agent's own environment may say otherwise than the coordinator. */
+/* Neither the job nor the agent's own environment may override the coordinator. */
 static void others_begin_from_the_beginning(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static bool hello_is_sent(struct stage *stage)
 static struct stage *stage_connected(struct client *ret_client)
 {
     struct stage *stage = stage_open();
-    start(stage, 0, "obey-term", NULL);
+    start(stage, 0, "end-on-term", NULL);
     until_printed(stage, 0, "ready");
     *ret_client = client_open(stage);
     client_greet(ret_client);
@@ -203,7 +203,7 @@ static void a_shared_one_is_said_at_once(void **state)
     stage_close(stage);
 }
 
-/* The front may end with a publish of a task that is long gone. */
+/* The front may end with a publish of a task that was forgotten before. */
 static void the_end_of_the_task_may_come_first(void **state)
 {
     (void)state;
@@ -224,7 +224,7 @@ static void the_end_of_the_task_may_come_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_task_that_restores_is_told_from_what),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_task_that_restores_gets_its_checkpoint),
         cmocka_unit_test(others_begin_from_the_beginning),
         cmocka_unit_test(a_checkpoint_that_cannot_be_had_ends_the_task),
         cmocka_unit_test(a_part_is_passed_on_when_it_is_published),

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "tests/unit/agent/stage.h"
 
-static void exit_codes_are_told(void **state)
+static void exit_codes_are_reported(void **state)
 {
     (void)state;
     static const int codes[] = {0, 1, 3, 127, 255};
@@ -29,7 +29,7 @@ static void exit_codes_are_told(void **state)
     }
 }
 
-static void signals_are_told(void **state)
+static void signals_are_reported(void **state)
 {
     (void)state;
     static const int signals[] = {SIGKILL, SIGSEGV, SIGABRT, SIGPIPE, SIGTERM};
@@ -150,7 +150,7 @@ static void a_megabyte_without_a_newline_arrives(void **state)
     stage_close(stage);
 }
 
-static void the_last_words_are_told(void **state)
+static void the_last_message_is_reported(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
@@ -177,12 +177,12 @@ static void term_comes_first(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    start(stage, 0, "obey-term", NULL);
+    start(stage, 0, "end-on-term", NULL);
     until_printed(stage, 0, "ready");
     stop(stage, 0, 60 * CADRE_US_PER_S);
     until_collected(stage, 0);
     assert_int_equal(stage->tasks[0].exit.code, 7);
-    stop(stage, 0, 0); /* the coordinator has heard */
+    stop(stage, 0, 0); /* the coordinator has its end */
     assert_true(stage->tasks[0].forgotten);
     assert_int_equal(agent_task_count(stage->agent), 0);
     stage_close(stage);
@@ -206,7 +206,7 @@ static void no_grace_means_at_once(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    start(stage, 0, "obey-term", NULL);
+    start(stage, 0, "end-on-term", NULL);
     until_printed(stage, 0, "ready");
     stop(stage, 0, 0);
     until_collected(stage, 0);
@@ -225,12 +225,12 @@ static void it_may_be_stopped_while_it_is_prepared(void **state)
     prepared(stage, 0); /* too late */
     assert_false(stage->tasks[0].started);
     assert_string_equal(stage->tasks[0].exit.text, "stopped before it started");
-    prepared(stage, 0); /* said twice */
+    prepared(stage, 0); /* answered twice */
     prepared(stage, 3); /* of a task that is not here */
     stage_close(stage);
 }
 
-/* What only the coordinator that knows the task can be told of. */
+/* What may only be reported to the coordinator that has the task. */
 static void it_holds_a_task_until_that_is_forgotten(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void it_holds_a_task_until_that_is_forgotten(void **state)
     assert_true(agent_is_occupied(stage->agent));
     agent_task_collected(stage->agent, task_of(0), CADRE_OK, "");
     until_collected(stage, 0);
-    assert_true(agent_is_occupied(stage->agent)); /* nobody has acknowledged that */
+    assert_true(agent_is_occupied(stage->agent)); /* that was not acknowledged */
     stop(stage, 0, 0);
     assert_false(agent_is_occupied(stage->agent));
     stage_close(stage);
@@ -253,7 +253,7 @@ static void a_drained_agent_ends_its_tasks_and_leaves(void **state)
     (void)state;
     struct stage *stage = stage_open();
     start(stage, 0, "ignore-term", NULL);
-    start(stage, 1, "obey-term", NULL);
+    start(stage, 1, "end-on-term", NULL);
     until_printed(stage, 0, "ready");
     until_printed(stage, 1, "ready");
     agent_drain(stage->agent);
@@ -267,9 +267,9 @@ static void a_drained_agent_ends_its_tasks_and_leaves(void **state)
     stage_close(stage);
 }
 
-/* With one descriptor more at each try, until the task starts: each failure is told, and leaves
+/* With one descriptor more at each try, until the task starts: each failure is reported, and leaves
  * nothing open. */
-static void running_out_of_descriptors_is_told(void **state)
+static void running_out_of_descriptors_is_reported(void **state)
 {
     (void)state;
     bool started = false;
@@ -323,18 +323,18 @@ static void an_agent_without_slots_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exit_codes_are_told),
-        cmocka_unit_test(signals_are_told), cmocka_unit_test(what_cannot_start_says_why),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exit_codes_are_reported),
+        cmocka_unit_test(signals_are_reported), cmocka_unit_test(what_cannot_start_says_why),
         cmocka_unit_test(a_folder_is_no_program), cmocka_unit_test(a_missing_folder_is_named),
         cmocka_unit_test(a_bare_name_is_not_looked_up), cmocka_unit_test(preparing_can_fail),
         cmocka_unit_test(a_megabyte_without_a_newline_arrives),
-        cmocka_unit_test(the_last_words_are_told), cmocka_unit_test(output_may_close_early),
+        cmocka_unit_test(the_last_message_is_reported), cmocka_unit_test(output_may_close_early),
         cmocka_unit_test(term_comes_first), cmocka_unit_test(kill_comes_after_the_grace),
         cmocka_unit_test(no_grace_means_at_once),
         cmocka_unit_test(it_may_be_stopped_while_it_is_prepared),
         cmocka_unit_test(it_holds_a_task_until_that_is_forgotten),
         cmocka_unit_test(a_drained_agent_ends_its_tasks_and_leaves),
-        cmocka_unit_test(running_out_of_descriptors_is_told),
+        cmocka_unit_test(running_out_of_descriptors_is_reported),
         cmocka_unit_test(an_agent_without_slots_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

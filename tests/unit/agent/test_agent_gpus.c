@@ -47,11 +47,11 @@ static void tasks_that_run_have_different_ones(void **state)
     stop(stage, 1, 0);
     until_collected(stage, 1);
     start_lasting(stage, 2, "GPU-c");
-    start_lasting(stage, 5, "GPU-e"); /* the next life of slot 1 */
+    start_lasting(stage, 5, "GPU-e"); /* the next attempt of slot 1 */
     stage_close(stage);
 }
 
-/* A life that has ended and is not collected yet holds nothing. */
+/* An attempt that has ended and is not collected yet holds nothing. */
 static void the_next_attempt_of_a_slot_takes_over(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void the_next_attempt_of_a_slot_takes_over(void **state)
     stage_close(stage);
 }
 
-static void without_a_share_it_is_told_why(void **state)
+static void without_a_share_it_gets_the_reason(void **state)
 {
     (void)state;
     char *shares[SLOTS_MAX] = {"", "", "", ""};
@@ -88,7 +88,7 @@ static void with_a_share_no_reason_is_given(void **state)
     stage_close(stage);
 }
 
-/* Where the plugin and NCCL are is known to the operator of the host, and to nobody else. */
+/* Only the operator of the host knows where the plugin and NCCL are. */
 static void what_the_operator_says_of_gpus_is_passed_on(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ int main(void)
     unsetenv("CADRE_DEVICES");
     const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_that_run_have_different_ones),
         cmocka_unit_test(the_next_attempt_of_a_slot_takes_over),
-        cmocka_unit_test(without_a_share_it_is_told_why),
+        cmocka_unit_test(without_a_share_it_gets_the_reason),
         cmocka_unit_test(with_a_share_no_reason_is_given),
         cmocka_unit_test(what_the_operator_says_of_gpus_is_passed_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);

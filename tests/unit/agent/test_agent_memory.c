@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory of parameter servers: kept between lives, given to nobody else, gone with the job. */
+ * The memory of parameter servers: kept between attempts, given to no other task, freed with the
+ * job. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static void the_next_attempt_finds_the_memory_of_the_last(void **state)
     stage_close(stage);
 }
 
-/* It was elsewhere meanwhile, or begins anew: what lies here is of the past. */
+/* The slot ran elsewhere meanwhile, or begins again: the memory here is out of date. */
 static void another_predecessor_is_not_believed(void **state)
 {
     (void)state;
@@ -101,7 +102,7 @@ static void what_was_forgotten_is_gone(void **state)
     stage_close(stage);
 }
 
-static void each_task_is_told_which_it_is(void **state)
+static void each_task_gets_its_type_and_index(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
@@ -135,7 +136,7 @@ int main(void)
         cmocka_unit_test(the_next_attempt_finds_the_memory_of_the_last),
         cmocka_unit_test(another_predecessor_is_not_believed),
         cmocka_unit_test(what_was_forgotten_is_gone),
-        cmocka_unit_test(each_task_is_told_which_it_is),
+        cmocka_unit_test(each_task_gets_its_type_and_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task's socket: what a program says is relayed, what it must not say is refused, and neither
- * ends the agent, the task or another connection. */
+ * A task's socket: frames of a program are relayed, wrong ones are refused, and neither ends the
+ * agent, the task or another connection. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/agent/client.h"
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 
 static struct client *watched;
 
@@ -66,7 +66,7 @@ static bool client_next(struct client *client, struct wire_arena *arena, struct 
     return true;
 }
 
-/* The connection ends after one frame that says why. */
+/* The connection ends after one frame with the reason. */
 static void assert_refused(
     struct stage *stage, struct client *client, cadre_status code, const char *part)
 {
@@ -95,11 +95,11 @@ static bool epoch_relayed(struct stage *stage)
     return stage->tasks[0].relayed_epoch == wanted_epoch;
 }
 
-/* It runs, and says nothing by itself. */
+/* It runs, and sends nothing by itself. */
 static struct stage *stage_running(void)
 {
     struct stage *stage = stage_open();
-    start(stage, 0, "obey-term", NULL);
+    start(stage, 0, "end-on-term", NULL);
     until_printed(stage, 0, "ready");
     return stage;
 }
@@ -197,7 +197,7 @@ static void messages_reach_the_program(void **state)
     stage_close(stage);
 }
 
-static void another_version_is_told_ours(void **state)
+static void another_version_gets_ours(void **state)
 {
     (void)state;
     struct stage *stage = stage_running();
@@ -205,7 +205,7 @@ static void another_version_is_told_ours(void **state)
     struct client client = client_open(stage);
     client_send(&client, other, sizeof other);
     until_ended(stage, &client);
-    assert_true(client.greeted); /* so that the program can say what is wrong */
+    assert_true(client.greeted); /* so that the program reports what is wrong */
     assert_non_null(strstr(stage->notices, "program has version 77"));
     client_close(&client);
     assert_serves(stage);
@@ -306,7 +306,7 @@ static void a_program_that_dies_does_not_hurt(void **state)
         client_send_up(&client, &client_hello);
         until(stage, something_relayed);
         client_close(&client);
-        relay_down(stage, "nobody is there any more");
+        relay_down(stage, "no task is there any more");
         relay_down(stage, "not here, either");
         linger(stage);
     }
@@ -319,7 +319,7 @@ static bool was_noticed(struct stage *stage)
     return strstr(stage->notices, "does not read") != NULL;
 }
 
-/* What nobody reads must not pile up without end. */
+/* What is not read must not pile up without end. */
 static void who_does_not_read_is_dropped(void **state)
 {
     (void)state;
@@ -331,13 +331,13 @@ static void who_does_not_read_is_dropped(void **state)
     client_greet(&client);
     client_send_up(&client, &client_hello);
     until(stage, something_relayed);
-    size_t told = 0;
-    while (!was_noticed(stage) && told < (64U << 20)) {
+    size_t bytes_sent = 0;
+    while (!was_noticed(stage) && bytes_sent < (64U << 20)) {
         relay_down(stage, text);
-        told += sizeof text;
+        bytes_sent += sizeof text;
     }
     assert_true(was_noticed(stage));
-    assert_true(told > LIMIT_FRAME_BYTES);
+    assert_true(bytes_sent > LIMIT_FRAME_BYTES);
     relay_down(stage, "dropped");
     linger(stage);
     client_close(&client);
@@ -350,7 +350,7 @@ static void noise_is_survived(void **state)
     (void)state;
     struct stage *stage = stage_running();
     struct prng prng = {42};
-    unsigned told = 0;
+    unsigned notices = 0;
     for (int round = 0; round < 100; round++) {
         struct client client = client_open(stage);
         uint8_t noise[256];
@@ -363,10 +363,10 @@ static void noise_is_survived(void **state)
         client_send(&client, noise, sizeof noise);
         until_ended(stage, &client);
         client_close(&client);
-        told += stage->notices[0] != '\0';
+        notices += stage->notices[0] != '\0';
         stage->notices[0] = '\0';
     }
-    assert_in_range(told, LOG_RATELIMIT_BURST, LOG_RATELIMIT_BURST + 3); /* one a minute more */
+    assert_in_range(notices, LOG_RATELIMIT_BURST, LOG_RATELIMIT_BURST + 3); /* one a minute more */
     assert_serves(stage);
     stage_close(stage);
 }
@@ -405,7 +405,7 @@ static void a_stale_socket_is_replaced(void **state)
     stage_close(stage);
 }
 
-static void bad_places_for_a_socket_are_told(void **state)
+static void bad_paths_for_a_socket_are_reported(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
@@ -433,7 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(frames_are_relayed),
         cmocka_unit_test(bytes_may_come_one_by_one), cmocka_unit_test(messages_reach_the_program),
-        cmocka_unit_test(another_version_is_told_ours),
+        cmocka_unit_test(another_version_gets_ours),
         cmocka_unit_test(who_is_no_cadre_program_is_dropped),
         cmocka_unit_test(bad_frames_are_refused), cmocka_unit_test(the_order_of_messages_is_kept),
         cmocka_unit_test(a_second_connection_is_refused),
@@ -441,6 +441,6 @@ int main(void)
         cmocka_unit_test(who_does_not_read_is_dropped), cmocka_unit_test(noise_is_survived),
         cmocka_unit_test(the_socket_is_private_and_is_served_no_longer_than_the_task),
         cmocka_unit_test(a_stale_socket_is_replaced),
-        cmocka_unit_test(bad_places_for_a_socket_are_told)};
+        cmocka_unit_test(bad_paths_for_a_socket_are_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks leave behind is gone when they are collected, and nothing else is. */
+ * What tasks leave behind is removed when they are collected, and nothing else is. */
 
 #include "tests/unit/agent/stage.h"
 
@@ -61,7 +61,7 @@ static void one_that_hides_goes_while_others_run(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    start(stage, 1, "obey-term", NULL);
+    start(stage, 1, "end-on-term", NULL);
     until_printed(stage, 1, "ready");
     struct played *task = play(stage, "leave", "unknown");
     assert_true(is_process_gone(number_after(task, "stray ", 0)));

@@ -58,7 +58,8 @@ static unsigned entries_in(const char *path)
     return count - 2;
 }
 
-/* Each call fails once; before the rename the old content stands, and no temporary file is left. */
+/* Each call fails once; before the rename the old content remains, and no temporary file is
+ * left. */
 static void write_is_whole_or_absent(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void folders_are_made(void **state)
     assert_error(folder_make("", 0700, &error), CADRE_INVALID_ARGUMENT, &error, "1 to");
 }
 
-static void folders_are_durable_or_it_is_told(void **state)
+static void folders_are_durable_or_it_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -170,7 +171,7 @@ static void a_deep_tree_is_removed(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
-static void a_failed_removal_is_told(void **state)
+static void a_failed_removal_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -235,8 +236,8 @@ static void one_process_holds_the_lock(void **state)
     pid_t child = fork();
     if (child == 0) {
         cadre_status status = lock_file_acquire(path, &other, &error);
-        bool told = strstr(error.text, holder) != NULL;
-        _exit(status == CADRE_FAILED_PRECONDITION && told ? 0 : 1);
+        bool named = strstr(error.text, holder) != NULL;
+        _exit(status == CADRE_FAILED_PRECONDITION && named ? 0 : 1);
     }
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -289,7 +290,7 @@ static void hashes(void **state)
     close(fd);
 }
 
-static void errno_is_told_in_words(void **state)
+static void errno_has_a_text(void **state)
 {
     (void)state;
     assert_error(cadre_error_errno(&error, ENOSPC, "write %s", "x"), CADRE_RESOURCE_EXHAUSTED,
@@ -351,14 +352,14 @@ int main(void)
         cmocka_unit_test(read_is_bounded),
         cmocka_unit_test(write_is_whole_or_absent),
         cmocka_unit_test(folders_are_made),
-        cmocka_unit_test(folders_are_durable_or_it_is_told),
+        cmocka_unit_test(folders_are_durable_or_it_is_reported),
         cmocka_unit_test(trees_are_removed_without_following_links),
         cmocka_unit_test(a_deep_tree_is_removed),
-        cmocka_unit_test(a_failed_removal_is_told),
+        cmocka_unit_test(a_failed_removal_is_reported),
         cmocka_unit_test(names_from_elsewhere),
         cmocka_unit_test(one_process_holds_the_lock),
         cmocka_unit_test(hashes),
-        cmocka_unit_test(errno_is_told_in_words),
+        cmocka_unit_test(errno_has_a_text),
         cmocka_unit_test(long_errors_are_cut_between_characters),
         cmocka_unit_test(bytes_are_written_whole_or_with_a_reason),
     };

@@ -2,13 +2,13 @@
  * A task that does the same wrong thing again and again does not fill the log. */
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 
 #define MINUTE_US (60 * CADRE_US_PER_S)
 
 static uint64_t suppressed;
 
-static void the_first_are_told(void **state)
+static void the_first_are_reported(void **state)
 {
     (void)state;
     struct log_ratelimit log_ratelimit = {0};
@@ -35,7 +35,7 @@ static void then_one_a_minute(void **state)
     assert_int_equal(logged + all_left_out + log_ratelimit.suppressed, 10 * MINUTE_US / 1000);
 }
 
-static void the_minute_begins_with_what_is_told(void **state)
+static void the_minute_begins_with_what_is_reported(void **state)
 {
     (void)state;
     struct log_ratelimit log_ratelimit = {0};
@@ -52,7 +52,8 @@ static void the_minute_begins_with_what_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_are_told),
-        cmocka_unit_test(then_one_a_minute), cmocka_unit_test(the_minute_begins_with_what_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_are_reported),
+        cmocka_unit_test(then_one_a_minute),
+        cmocka_unit_test(the_minute_begins_with_what_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static const struct option_row rows[] = {
     {OPTION_ROW(FLAG, "detach", struct values, detach, NULL, NULL), .letter = 'd',
         .environment = "T_DETACH", .group = "Job", .help = "Return at once."},
     {OPTION_ROW(FLAG, "colour", struct values, colour, NULL, "true"), .help = "Use colours."},
-    {OPTION_ROW(TEXT, "task-user", struct values, user, "NAME", "nobody"), .letter = 'u',
+    {OPTION_ROW(TEXT, "task-user", struct values, user, "NAME", "daemon"), .letter = 'u',
         .environment = "T_USER", .help = "The user that tasks run as."},
     {OPTION_ROW(U64, "jobs", struct values, jobs, "N", "2"), .letter = 'j', .environment = "T_JOBS",
         .min = 1, .max = 64, .help = "How many jobs run at once."},
@@ -85,7 +85,7 @@ static void defaults(void **state)
     assert_int_equal(result.first, 1);
     assert_false(values.detach);
     assert_true(values.colour);
-    assert_string_equal(values.user, "nobody");
+    assert_string_equal(values.user, "daemon");
     assert_int_equal(values.jobs, 2);
     assert_int_equal(values.lease_us, 5000000);
     assert_int_equal(values.cache_bytes, 64 << 20);

@@ -29,7 +29,7 @@ static void captures_everything(void **state)
     program_result_free(&result);
 }
 
-static void a_signal_is_told(void **state)
+static void a_signal_is_reported(void **state)
 {
     (void)state;
     struct program_result result;
@@ -88,7 +88,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(captures_everything),
-        cmocka_unit_test(a_signal_is_told),
+        cmocka_unit_test(a_signal_is_reported),
         cmocka_unit_test(the_deadline_kills_children_too),
         cmocka_unit_test(waits_for_text),
         cmocka_unit_test(a_wait_ends_at_its_deadline),

@@ -34,7 +34,7 @@ static void hash_of(const char *bytes, size_t size, char ret_hex[SHA256_HEX_BYTE
     sha256_hex(&hash, ret_hex);
 }
 
-/* Tensors of two blocks, and their manifest, which says that it is of `position`. */
+/* Tensors of two blocks, and their manifest with `position`. */
 static void write_checkpoint_of(unsigned step, unsigned position)
 {
     char name[64];
@@ -130,8 +130,8 @@ static void a_file_is_truncated(void **state)
     (void)state;
     three();
     write_file("checkpoint-100.safetensors", "block 0 ", 8);
-    assert_chosen(20, "checkpoint-100.safetensors has 8 bytes, and its manifest says 16): that of "
-                      "step 20 is taken");
+    assert_chosen(20, "checkpoint-100.safetensors has 8 bytes, not the 16 of its manifest): that "
+                      "of step 20 is taken");
 }
 
 static void a_file_has_grown(void **state)
@@ -139,11 +139,11 @@ static void a_file_has_grown(void **state)
     (void)state;
     three();
     write_file("checkpoint-100.safetensors", "block 0 of 0100. and more", 25);
-    assert_chosen(20, "checkpoint-100.safetensors has 25 bytes, and its manifest says 16): that of "
-                      "step 20 is taken");
+    assert_chosen(20, "checkpoint-100.safetensors has 25 bytes, not the 16 of its manifest): that "
+                      "of step 20 is taken");
 }
 
-/* Whether it is whole cannot be said: an older one would undo steps for nothing. */
+/* Whether it is whole is not known: an older one would undo steps for nothing. */
 static void a_file_that_cannot_be_read_is_not_damaged(void **state)
 {
     (void)state;
@@ -182,9 +182,9 @@ static void a_manifest_is_damaged(void **state)
     assert_non_null(strstr(choice.note, "is damaged (checkpoint-100.json: this is no manifest"));
     checkpoint_choice_free(&choice);
     write_checkpoint_of(100, 101);
-    assert_chosen(20, "checkpoint-100.json says that it is of step 101): that of step 20 is taken");
+    assert_chosen(20, "checkpoint-100.json is of step 101): that of step 20 is taken");
     write_checkpoint_of(100, 99);
-    assert_chosen(20, "checkpoint-100.json says that it is of step 99): that of step 20 is taken");
+    assert_chosen(20, "checkpoint-100.json is of step 99): that of step 20 is taken");
 }
 
 static void the_two_newest_are_damaged(void **state)
@@ -236,7 +236,7 @@ static void nothing_is_there(void **state)
     assert_int_equal(rmdir(path), 0);
     assert_false(checkpoint_is_folder(path));
     assert_error(checkpoint_choose(path, &choice, &error), CADRE_NOT_FOUND, &error,
-        "cannot look into the folder");
+        "cannot read the folder");
 }
 
 static void another_one_is_named(void **state)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "driver.h"
-#include "worker/host/isolate/peer.h"
+#include "worker/host/isolate/process_stat.h"
 
 static struct isolation *isolation;
 static const struct cgroup_limits no_limits = {0};
@@ -117,7 +117,8 @@ static void a_job_with_a_shared_folder(void **state)
     assert_false(isolation_leave_job(isolation, (struct job_id){5}, &user));
 }
 
-/* A coordinator that errs may say of one task this and of the next that. Each leaves as it came. */
+/* A wrong coordinator may send different values for two tasks of a job. Each leaves with the
+ * value that it came with. */
 static void a_job_that_is_both(void **state)
 {
     (void)state;

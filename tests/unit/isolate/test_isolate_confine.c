@@ -56,7 +56,7 @@ static int task_of_one_that_is_spared(void)
 
 static char path[TEST_PATH_BYTES];
 
-/* Who may not be spared sees a file of ours in its place. */
+/* Without the right to set a score: a file of ours is mounted over the kernel's. */
 static int task_that_sees_a_file(void)
 {
     char score = '?';

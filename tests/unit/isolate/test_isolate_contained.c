@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs that behave badly: contained, reported, and gone with all they made. */
+ * Programs that behave badly: contained, reported, and removed with all they made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -42,11 +42,11 @@ static bool nothing_runs(void *data)
 static int fork_bomb(void *data)
 {
     (void)data;
-    bool told = false;
+    bool was_logged = false;
     for (pid_t pid = 0; pid != 1;) {
         pid = fork();
-        if (pid < 0 && errno == EAGAIN && !told) {
-            told = true;
+        if (pid < 0 && errno == EAGAIN && !was_logged) {
+            was_logged = true;
             say('!');
         }
     }
@@ -119,7 +119,7 @@ static void one_that_ignores_sigterm(void **state)
     assert_true(nothing_runs(&task.pid));
 }
 
-/* Leaves session and parent behind; only its group still knows it. */
+/* Leaves session and parent behind; only its group still shows it. */
 static int daemonizes(void *data)
 {
     (void)data;
@@ -154,7 +154,7 @@ static void one_that_daemonizes(void **state)
     assert_true(test_wait(nothing_runs, &stray, 5 * CADRE_US_PER_S));
 }
 
-/* What everybody may write holds nothing of a job when it is gone. */
+/* Folders that are open to all hold nothing of a job after its end. */
 static int litters(void *data)
 {
     const char *name = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where groups go, as the kernel's two files tell it; against a tree of plain files. What a kernel
- * would make in a new folder is there beforehand. */
+ * Where groups go, by the kernel's two files; against a tree of plain files. What a kernel would
+ * make in a new folder is made beforehand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +153,8 @@ static void v1_has_a_hierarchy_each(void **state)
                "33 23 0:29 / @/memory rw - cgroup cgroup rw,memory\n"
                "34 23 0:30 / @/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
     put("cgroup", "4:memory:/here\n3:cpu,cpuacct:/\n1:name=systemd:/\n0::/\n");
-    put("v2/cgroup.controllers", "hugetlb\n"); /* a hybrid: not what we want is there */
+    put("v2/cgroup.controllers", "hugetlb\n"); /* a hybrid: without the controllers that are
+                                                * needed */
     put("memory/here/w1/cgroup.procs", "");
     put("memory/here/w1/job-7/task-0.5/memory.limit_in_bytes", "");
     put("memory/here/w1/job-7/task-0.5/memory.memsw.limit_in_bytes", "");
@@ -176,7 +177,7 @@ static void v1_has_a_hierarchy_each(void **state)
     assert_file("cpu/w1/job-7/task-0.5/cpu.cfs_period_us", "100000");
 }
 
-static void a_limit_that_is_refused_is_told(void **state)
+static void a_limit_that_is_refused_is_reported(void **state)
 {
     (void)state;
     root = test_temp_dir();
@@ -214,7 +215,7 @@ int main(void)
         cmocka_unit_test(v2_is_divided_below_a_leaf),
         cmocka_unit_test(v2_of_a_container_and_one_that_is_named),
         cmocka_unit_test(v1_has_a_hierarchy_each),
-        cmocka_unit_test(a_limit_that_is_refused_is_told),
+        cmocka_unit_test(a_limit_that_is_refused_is_reported),
         cmocka_unit_test(nothing_is_no_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

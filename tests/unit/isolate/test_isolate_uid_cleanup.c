@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job's uid leaves is gone after it, with no more rights than the daemon's service has. */
+ * What a job's uid leaves is removed after it, with no more rights than the daemon's service
+ * has. */
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -22,7 +23,7 @@
 #include "tests/lib/test.h"
 #include "worker/host/isolate/uid_cleanup.h"
 
-/* Nobody else's: neither of the default range nor of the other tests. */
+/* Not in use: neither of the default range nor of the other tests. */
 #define OWNER 60825
 
 #define CHAIN_US (20 * CADRE_US_PER_S) /* ends by itself when a test does not end it */
@@ -63,7 +64,7 @@ static int litter(void)
                : 1;
 }
 
-/* Each process is gone before anybody has read its number. */
+/* Each process has exited before its number can be read. */
 static int fork_and_end(void)
 {
     uint64_t end_us = clock_monotonic_us() + CHAIN_US;
@@ -163,14 +164,14 @@ static int start_chain_and_clear(void)
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || end_of(fork_and_end, true) != 0) {
         return 1;
     }
-    signal(SIGCHLD, SIG_IGN); /* as a daemon, which waits for whoever becomes its child */
+    signal(SIGCHLD, SIG_IGN); /* as a daemon, which waits for all that become its children */
     return clear();
 }
 
 static void a_chain_of_processes(void **state)
 {
     (void)state;
-    int held[2]; /* by each of the chain: the other end hears when none is left */
+    int held[2]; /* by each of the chain: the other end is closed when none is left */
     assert_int_equal(pipe2(held, O_CLOEXEC), 0);
     struct pollfd end = {.fd = held[0]};
     run(start_chain_and_clear, false);
@@ -258,6 +259,6 @@ int main(void)
     if (geteuid() != 0) {
         test_skip("not root: nothing of another user can be made");
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* a container's first process may reap nobody */
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* a container's first process may reap no child */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,7 +171,7 @@ static void one_that_was_free_is_emptied_first(void **state)
     uids_close(uids);
 }
 
-static void what_is_wrong_is_told(void **state)
+static void what_is_wrong_is_reported(void **state)
 {
     (void)state;
     struct uids *uids;
@@ -239,7 +239,7 @@ int main(void)
         cmocka_unit_test(none_while_it_is_emptied),
         cmocka_unit_test(one_that_another_daemon_has_by_now),
         cmocka_unit_test(one_that_was_free_is_emptied_first),
-        cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(what_is_wrong_is_reported),
         cmocka_unit_test(none_while_something_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The keeper of a task, as the program that it is: what it tells to each daemon that comes, how
- * long it waits for one, and whom it lets in. */
+ * The keeper of a task, run as a program: its messages to each daemon that connects, how long it
+ * waits for one, and which users it serves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ struct kept {
     char path[TEST_PATH_BYTES];
     pid_t pid;
     pid_t task;
-    bool ended; /* as its last HELLO said */
+    bool ended; /* by its last HELLO */
     int socket; /* -1: hung up */
     int output; /* the task's */
 };
@@ -158,12 +158,13 @@ static void end(struct kept *kept)
     until_keeper_gone(kept);
 }
 
-/* Each daemon that comes hears how the task ended, also when another one has heard it before. */
-static void the_end_is_told_to_each_daemon(void **state)
+/* Each daemon that connects receives how the task ended, also when another one has received it
+ * before. */
+static void each_daemon_receives_the_end(void **state)
 {
     (void)state;
     struct kept kept;
-    start(&kept, "told", "obey-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
+    start(&kept, "reported", "end-on-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
     until_printed(&kept, "ready");
     say(&kept, KEEPER_SIGNAL, SIGTERM);
     for (int i = 0; i < 3; i++) {
@@ -178,14 +179,14 @@ static void the_end_is_told_to_each_daemon(void **state)
     end(&kept);
 }
 
-/* The older one is cut, and neither heard nor told anything any more. */
+/* The older one is cut, and no message goes to it or comes from it. */
 static void the_newest_connection_counts(void **state)
 {
     (void)state;
     struct kept kept;
     struct keeper_message message;
     int fds[KEEPER_FDS];
-    start(&kept, "newest", "obey-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
+    start(&kept, "newest", "end-on-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
     until_printed(&kept, "ready");
     struct kept older = kept;
     come(&kept);
@@ -213,8 +214,8 @@ static const char *make_fifo(char buffer[TEST_PATH_BYTES], const char *name)
     return buffer;
 }
 
-/* Nobody comes: the task is told to end, and has the whole grace for it. A daemon that comes in
- * time hears how it went. */
+/* No daemon connects: the task gets SIGTERM, and has the whole grace for it. A daemon that
+ * connects in time receives how it ended. */
 static void a_task_without_a_daemon_has_its_grace(void **state)
 {
     (void)state;
@@ -232,8 +233,8 @@ static void a_task_without_a_daemon_has_its_grace(void **state)
     end(&kept);
 }
 
-/* So does one whose keeper is told to end, by whoever tidies up. */
-static void a_keeper_that_is_told_to_end_grants_the_grace(void **state)
+/* So does one whose keeper gets SIGTERM from an administrator. */
+static void a_keeper_that_gets_sigterm_grants_the_grace(void **state)
 {
     (void)state;
     struct kept kept;
@@ -286,8 +287,8 @@ static void who_comes_in_time_keeps_the_task(void **state)
     struct keeper_message message;
     int fds[KEEPER_FDS];
     const uint64_t orphan_ms = 3000;
-    start(&kept, "in-time", "obey-term", NULL, orphan_ms, AN_HOUR_MS);
-    start(&other, "too-late", "obey-term", NULL, orphan_ms, AN_HOUR_MS);
+    start(&kept, "in-time", "end-on-term", NULL, orphan_ms, AN_HOUR_MS);
+    start(&other, "too-late", "end-on-term", NULL, orphan_ms, AN_HOUR_MS);
     until_printed(&kept, "ready");
     until_printed(&other, "ready");
     close_connection(&kept);
@@ -330,13 +331,13 @@ static void another_user_is_not_let_in(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* nobody else can be played */
+        skip(); /* no other user can be played */
     }
     struct kept kept;
     struct stat file;
     char folder[TEST_PATH_BYTES];
     int status = 0;
-    start(&kept, "private", "obey-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
+    start(&kept, "private", "end-on-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
     until_printed(&kept, "ready");
     assert_int_equal(stat(kept.path, &file), 0);
     assert_int_equal(file.st_mode & 0777, 0600);
@@ -350,12 +351,12 @@ static void another_user_is_not_let_in(void **state)
     }
     assert_int_equal(waitpid(other_user, &status, 0), other_user);
     assert_int_equal(WEXITSTATUS(status), 1);
-    say(&kept, KEEPER_SIGNAL, SIGTERM); /* whose connection was there before has it still */
+    say(&kept, KEEPER_SIGNAL, SIGTERM); /* the first daemon keeps its connection */
     assert_int_equal(WEXITSTATUS((int)receive(&kept, KEEPER_ENDED, NULL).value), 7);
     end(&kept);
 }
 
-/* Where a keeper is expected; it says on `ready` that it listens. 0: whoever came said nothing. */
+/* Where a keeper is expected; it says on `ready` that it listens. 0: the peer sent nothing. */
 _Noreturn static void listen_as_other_user(const char *path, int ready)
 {
     struct sockaddr_un address = address_of(path);
@@ -403,10 +404,10 @@ static void a_daemon_heeds_no_keeper_of_another_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_end_is_told_to_each_daemon),
+        cmocka_unit_test(each_daemon_receives_the_end),
         cmocka_unit_test(the_newest_connection_counts),
         cmocka_unit_test(a_task_without_a_daemon_has_its_grace),
-        cmocka_unit_test(a_keeper_that_is_told_to_end_grants_the_grace),
+        cmocka_unit_test(a_keeper_that_gets_sigterm_grants_the_grace),
         cmocka_unit_test(it_is_killed_after_the_grace),
         cmocka_unit_test(who_comes_in_time_keeps_the_task),
         cmocka_unit_test(another_user_is_not_let_in),

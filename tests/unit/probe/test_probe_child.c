@@ -38,7 +38,7 @@ static cadre_status run_script(const char *content, uint64_t timeout_us)
     memcpy(output, got.bytes, size);
     output[size] = '\0';
     free(got.bytes);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
     assert_int_equal(errno, ECHILD);
     return status;
 }
@@ -97,7 +97,7 @@ static void one_that_is_not_there(void **state)
 }
 
 /* What it started keeps the pipes open, and goes with it. */
-static void one_that_leaves_somebody_behind(void **state)
+static void one_that_leaves_a_process_behind(void **state)
 {
     (void)state;
     uint64_t began_us = clock_monotonic_us();
@@ -111,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_that_answers),
         cmocka_unit_test(one_that_hangs), cmocka_unit_test(one_that_crashes),
         cmocka_unit_test(one_that_fails), cmocka_unit_test(one_that_never_stops_talking),
-        cmocka_unit_test(one_that_is_not_there), cmocka_unit_test(one_that_leaves_somebody_behind)};
+        cmocka_unit_test(one_that_is_not_there),
+        cmocka_unit_test(one_that_leaves_a_process_behind)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void without_gpus_there_is_nothing_to_share(void **state)
     assert_shares(0, 2, (const char *const[]){"", ""});
 }
 
-/* Every GPU is somebody's, nobody's twice, and each slot has what it is counted for. */
+/* Every GPU belongs to a slot, none to two, and each slot has what it is counted for. */
 static void any_numbers_divide(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is known of a host: the child's answer, the PCI bus (a made-up one), the options. */
+ * The sources about a host's GPUs: the child's answer, the PCI bus (a made-up one), the options. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/host/probe/find_gpus.h"
+#include "worker/host/probe/slot_gpus.h"
 #include "common/gpus/pci_gpus.h"
 
 static struct host_gpus gpus;
@@ -152,8 +152,8 @@ static void tasks_may_get_fewer(void **state)
     find(two, bus, NULL, 3);
     assert_int_equal(gpus.usable, 2);
     assert_string_equal(
-        gpus.reason, "the option --gpus 3 asks for more than the 2 that can be used");
-    /* Nobody is asked. */
+        gpus.reason, "the option --gpus 3 exceeds the 2 GPUs that can be used");
+    /* The child is not run. */
     find("#!/bin/sh\ntouch \"$0.asked\"\n", bus, NULL, 0);
     assert_int_equal(gpus.usable, 0);
     assert_int_equal(gpus.count, 4);

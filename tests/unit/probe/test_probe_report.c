@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/host/probe/report.h"
+#include "worker/host/probe/child.h"
 
 static struct host_gpus gpus;
 static struct cadre_error error;
@@ -65,7 +65,7 @@ static void texts_are_made_fit(void **state)
     assert_string_equal(gpus.driver, "");
 }
 
-static void what_is_wrong_is_told(void **state)
+static void what_is_wrong_is_reported(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {{"", "nothing"}, {"{", "cannot be read"},
@@ -112,7 +112,8 @@ static void half_a_report_is_none(void **state)
     static const char text[] =
         "{\"devices\": [{\"name\": \"a\", \"memory_bytes\": 17}], \"nccl\": 1}";
     for (size_t size = 0; size + 1 < sizeof text - 1; size++) {
-        char *bytes = malloc(size + 1); /* of its own, so that a sanitizer sees a step too far */
+        char *bytes = malloc(size + 1); /* of its own, so that a sanitizer reports an access
+                                         * behind it */
         memcpy(bytes, text, size);
         assert_int_equal(report_read(bytes, size, &gpus, &error), CADRE_INVALID_ARGUMENT);
         free(bytes);
@@ -123,7 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_report_is_read),
         cmocka_unit_test(none_has_a_reason), cmocka_unit_test(texts_are_made_fit),
-        cmocka_unit_test(what_is_wrong_is_told), cmocka_unit_test(there_is_a_limit),
+        cmocka_unit_test(what_is_wrong_is_reported), cmocka_unit_test(there_is_a_limit),
         cmocka_unit_test(half_a_report_is_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

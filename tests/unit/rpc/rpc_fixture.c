@@ -328,7 +328,7 @@ int fixture_close(void **state)
     rpc_server_close(fixture->server);
     rpc_loop_close(fixture->loop);
     assert_int_equal(fixture->seen.opens, fixture->seen.closes);
-    assert_int_equal(rmdir(fixture->folder), 0); /* the socket is gone */
+    assert_int_equal(rmdir(fixture->folder), 0); /* the socket was removed */
     free(fixture);
     return 0;
 }

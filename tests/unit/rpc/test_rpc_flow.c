@@ -95,7 +95,8 @@ static void long_messages_arrive_whole(void **state)
     free(data);
 }
 
-/* The client does not read: the server's queue fills up, it aborts, and both sides hear of it. */
+/* The client does not read: the server's queue fills up, it aborts, and both sides get the
+ * status. */
 static void slow_reader_meets_the_limit(void **state)
 {
     struct fixture *fixture = *state;
@@ -120,7 +121,7 @@ static bool server_has_one(void *user)
     return seen->messages >= 1;
 }
 
-/* The server pauses after the first message; the client's queue stands still until it goes on. */
+/* The server pauses after the first message; the client's queue stays full until it resumes. */
 static void pause_holds_the_sender_back(void **state)
 {
     struct fixture *fixture = *state;
@@ -131,7 +132,7 @@ static void pause_holds_the_sender_back(void **state)
     fixture_until_check(fixture, server_has_one, &fixture->seen);
     rpc_call_pause(fixture->seen.call);
     struct cadre_error error = {0};
-    /* The transport takes some megabytes on its own account; then the queue stands. */
+    /* The transport takes some megabytes on its own account; then the queue stays full. */
     for (int round = 0; round < ROUNDS_MAX && (round == 0 || seen.drains > 0); round++) {
         const bool never = false;
         while (rpc_call_send(call, block, sizeof block, &error) == CADRE_OK) {
@@ -199,8 +200,8 @@ static void paused_client_takes_one_message_at_a_time(void **state)
     assert_int_equal(paused.seen.status, CADRE_OK);
 }
 
-/* The status has come before the call is cancelled, and waits for the end of what is read: nothing
- * more is read, so the cancellation itself has to tell. */
+/* The status has come before the call is cancelled, and waits for the end of what is read:
+ * nothing more is read, so the cancellation itself has to report it. */
 static void cancel_behind_the_status(void **state)
 {
     struct fixture *fixture = *state;

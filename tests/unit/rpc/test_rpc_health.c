@@ -2,7 +2,7 @@
  * grpc.health.v1 over a real connection, byte by byte. */
 #include "rpc_fixture.h"
 
-#include "common/rpc/health.h"
+#include "common/rpc/standard_services.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -119,15 +119,16 @@ static void what_is_short_passes_unchanged(void **state)
     free(before);
 }
 
-/* Finds the refusal that a message became: behind its five bytes, which say so. */
+/* Finds the refusal that a message became: behind its five bytes, which have its length. */
 static void check_refused(
     const struct bytes *bytes, size_t header_at, enum rpc_refusal wanted, uint64_t length)
 {
     static const uint8_t header[5] = {0, 0, 0, 0, RPC_REFUSAL_BYTES};
-    uint64_t told = 0;
+    uint64_t announced = 0;
     assert_memory_equal(bytes->at + header_at, header, 5);
-    assert_int_equal(rpc_refusal_read(bytes->at + header_at + 5, RPC_REFUSAL_BYTES, &told), wanted);
-    assert_int_equal(told, length);
+    assert_int_equal(
+        rpc_refusal_read(bytes->at + header_at + 5, RPC_REFUSAL_BYTES, &announced), wanted);
+    assert_int_equal(announced, length);
 }
 
 static void what_is_too_long_becomes_a_refusal(void **state)

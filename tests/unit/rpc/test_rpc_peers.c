@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Peers that are elsewhere: a thread with a loop of its own, a process that is killed or stopped, a
- * stranger who speaks nonsense. The test starts itself again as the other process. */
+ * stranger that sends garbage. The test starts itself again as the other process. */
 #include "rpc_fixture.h"
 
 #include <errno.h>
@@ -236,7 +236,7 @@ static void strangers_do_no_harm(void **state)
         fixture_unary(fixture, UNARY, "others go on", 12, &seen);
         assert_int_equal(seen.status, CADRE_OK);
     }
-    for (int i = 0; i < 4; i++) { /* the last of them never said a word */
+    for (int i = 0; i < 4; i++) { /* the last of them never sent a byte */
         close(fds[i]);
     }
     fixture_unary(fixture, UNARY, "x", 1, &seen);

@@ -309,7 +309,7 @@ static void the_socket_of_a_successor_stays(void **state)
     assert_int_equal(seen.status, CADRE_UNIMPLEMENTED); /* the successor's, which has no methods */
 }
 
-/* Everything open at once, and nobody waits: the loop's close says the last words. */
+/* Everything open at once, without a wait: the loop's close sends the last messages. */
 static void close_with_open_calls(void **state)
 {
     struct fixture *fixture = *state;

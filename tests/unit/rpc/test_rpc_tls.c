@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mutual TLS between servers and channels: who is at the other end, what each wrong certificate is
- * answered with, and new files while connections stay. */
+ * Mutual TLS between servers and channels: the identity of the other end, the error for each
+ * wrong certificate, and new files while connections stay. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +23,10 @@ struct fixture {
     struct rpc_tls *server_tls;
     struct rpc_server *server;
     char address[64], unix_address[TEST_PATH_BYTES];
-    int told[RPC_TLS_REFUSED + 1];
-    char last[CADRE_ERROR_TEXT_BYTES]; /* of what was told */
+    int events[RPC_TLS_REFUSED + 1];
+    char last[CADRE_ERROR_TEXT_BYTES]; /* the text of the last event */
     char all[4096];                    /* of it, as much as there is room for */
-    bool was_told;
+    bool had_any_event;
 };
 
 /* ---- the server ---- */
@@ -64,11 +64,11 @@ static cadre_status no_viewers(
     return CADRE_OK;
 }
 
-static void told(enum rpc_tls_event event, const char *text, void *user)
+static void on_event(enum rpc_tls_event event, const char *text, void *user)
 {
     struct fixture *fixture = user;
-    fixture->told[event]++;
-    fixture->was_told = true;
+    fixture->events[event]++;
+    fixture->had_any_event = true;
     snprintf(fixture->last, sizeof fixture->last, "%s", text);
     size_t length = strlen(fixture->all);
     snprintf(fixture->all + length, sizeof fixture->all - length, "%s\n", text);
@@ -99,7 +99,7 @@ static void open_tls_server(struct fixture *fixture)
 {
     struct rpc_tls_options options = {.dir = (char *)(uintptr_t)fixture->server_folder};
     struct cadre_error error = {0};
-    assert_ok(rpc_tls_open(fixture->loop, &options, TLS_ROLE_NONE, told, fixture,
+    assert_ok(rpc_tls_open(fixture->loop, &options, TLS_ROLE_NONE, on_event, fixture,
                   &fixture->server_tls, &error),
         &error);
     open_server(fixture, fixture->server_tls);
@@ -148,8 +148,8 @@ static void open_client(struct fixture *fixture, const char *folder, struct clie
     struct rpc_tls_options files = {.dir = (char *)(uintptr_t)folder};
     struct cadre_error error = {0};
     *ret_client = (struct client){.fixture = fixture};
-    assert_ok(
-        rpc_tls_open(fixture->loop, &files, TLS_ROLE_NONE, told, fixture, &ret_client->tls, &error),
+    assert_ok(rpc_tls_open(fixture->loop, &files, TLS_ROLE_NONE, on_event, fixture,
+                  &ret_client->tls, &error),
         &error);
     const struct rpc_channel_options options = {.tls = ret_client->tls};
     assert_ok(
@@ -217,29 +217,29 @@ static void who_it_is(void **state)
     assert_string_equal(client.answer, "local/");
 }
 
-static bool was_told_of(struct fixture *fixture, enum rpc_tls_event event)
+static bool had_event(struct fixture *fixture, enum rpc_tls_event event)
 {
     uint64_t deadline_us = clock_monotonic_us() + WAIT_TIMEOUT_US;
-    while (fixture->told[event] == 0 && clock_monotonic_us() < deadline_us) {
-        fixture->was_told = false;
-        (void)rpc_loop_run_until(fixture->loop, &fixture->was_told, deadline_us);
+    while (fixture->events[event] == 0 && clock_monotonic_us() < deadline_us) {
+        fixture->had_any_event = false;
+        (void)rpc_loop_run_until(fixture->loop, &fixture->had_any_event, deadline_us);
     }
-    return fixture->told[event] > 0;
+    return fixture->events[event] > 0;
 }
 
-static bool hears(struct fixture *fixture, const char *text)
+static bool logs_refusal(struct fixture *fixture, const char *text)
 {
     uint64_t deadline_us = clock_monotonic_us() + WAIT_TIMEOUT_US;
     while (strstr(fixture->all, text) == NULL && clock_monotonic_us() < deadline_us) {
-        fixture->was_told = false;
-        (void)rpc_loop_run_until(fixture->loop, &fixture->was_told, deadline_us);
+        fixture->had_any_event = false;
+        (void)rpc_loop_run_until(fixture->loop, &fixture->had_any_event, deadline_us);
     }
     return strstr(fixture->all, text) != NULL;
 }
 
 static bool was_refused(struct fixture *fixture)
 {
-    return was_told_of(fixture, RPC_TLS_REFUSED);
+    return had_event(fixture, RPC_TLS_REFUSED);
 }
 
 static void a_server_of_another_ca(void **state)
@@ -271,9 +271,9 @@ static void a_client_of_another_ca(void **state)
     assert_true(was_refused(fixture));
     assert_non_null(strstr(fixture->last, "127.0.0.1:"));
     assert_non_null(strstr(fixture->last, "not of the CA"));
-    /* Another mistake of the same host is told in the same minute. */
+    /* Another mistake of the same host is reported in the same minute. */
     assert_int_equal(ask_once(fixture, NULL, &client), CADRE_UNAUTHENTICATED);
-    assert_true(hears(fixture, "plain text"));
+    assert_true(logs_refusal(fixture, "plain text"));
 }
 
 static void only_a_coordinator_is_a_server(void **state)
@@ -303,7 +303,7 @@ static void plain_to_tls_and_tls_to_plain(void **state)
     open_tls_server(fixture);
     assert_error(ask_once(fixture, NULL, &client), CADRE_UNAUTHENTICATED, &client.error,
         "requires TLS, and no certificate is given");
-    assert_true(hears(fixture, "plain text"));
+    assert_true(logs_refusal(fixture, "plain text"));
 }
 
 /* Waits until the wall clock has passed the end of `tls`'s certificate. */
@@ -345,7 +345,7 @@ static void servers_that_expire_in_use(void **state)
     assert_error(
         ask_once(fixture, folder, &client), CADRE_UNAUTHENTICATED, &client.error, "expired on");
     assert_non_null(strstr(client.error.text, "the server at"));
-    assert_true(fixture->told[RPC_TLS_EXPIRES] + fixture->told[RPC_TLS_EXPIRED] > 0);
+    assert_true(fixture->events[RPC_TLS_EXPIRES] + fixture->events[RPC_TLS_EXPIRED] > 0);
 }
 
 struct held {
@@ -402,7 +402,7 @@ static void new_files_while_streams_run(void **state)
     /* A broken file changes nothing. */
     test_write(test_path(path, fixture->server_folder, "cert.pem"), "broken");
     rpc_tls_reload(fixture->server_tls);
-    assert_int_equal(fixture->told[RPC_TLS_RELOAD_FAILED], 1);
+    assert_int_equal(fixture->events[RPC_TLS_RELOAD_FAILED], 1);
     assert_non_null(strstr(fixture->last, "no PEM certificate"));
     struct client second;
     assert_ok(ask_once(fixture, folder, &second), &second.error);
@@ -410,13 +410,13 @@ static void new_files_while_streams_run(void **state)
     /* Nor may another identity slip in. */
     tls_files_issue(fixture->server_folder, &fixture->ca, TLS_ROLE_COORDINATOR, "another");
     rpc_tls_reload(fixture->server_tls);
-    assert_int_equal(fixture->told[RPC_TLS_RELOAD_FAILED], 2);
+    assert_int_equal(fixture->events[RPC_TLS_RELOAD_FAILED], 2);
     assert_non_null(strstr(fixture->last, "until it is started again"));
 
     /* Both ends move to a new CA: what runs stays, what is new uses the new files. */
     tls_files_issue(fixture->server_folder, &fixture->other_ca, TLS_ROLE_COORDINATOR, "main");
     rpc_tls_reload(fixture->server_tls);
-    assert_int_equal(fixture->told[RPC_TLS_RELOADED], 1);
+    assert_int_equal(fixture->events[RPC_TLS_RELOADED], 1);
     echo(fixture, call, &held);
     assert_int_equal(ask_once(fixture, folder, &second), CADRE_UNAUTHENTICATED);
     tls_files_issue(folder, &fixture->other_ca, TLS_ROLE_CLIENT, "anna");
@@ -440,8 +440,8 @@ static void files_are_taken_up_by_themselves(void **state)
     struct fixture *fixture = *state;
     open_tls_server(fixture);
     tls_files_issue(fixture->server_folder, &fixture->other_ca, TLS_ROLE_COORDINATOR, "main");
-    assert_true(was_told_of(fixture, RPC_TLS_RELOADED));
-    assert_int_equal(fixture->told[RPC_TLS_RELOADED], 1);
+    assert_true(had_event(fixture, RPC_TLS_RELOADED));
+    assert_int_equal(fixture->events[RPC_TLS_RELOADED], 1);
     assert_int_equal(rpc_tls_generation(fixture->server_tls), 2);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 #include "training.h"
 
 /* ---- NULL ---- */

@@ -55,7 +55,7 @@ static void names_are_read(void **state)
 {
     static const char *const wrong[] = {"", "spiffe://cadre/", "spiffe://cadre/worker",
         "spiffe://cadre/worker/", "spiffe://cadre/worker/a/b", "spiffe://cadre/local/a",
-        "spiffe://cadre/nobody/a", "spiffe://other/worker/a", "spiffe://cadre/Worker/a",
+        "spiffe://cadre/none/a", "spiffe://other/worker/a", "spiffe://cadre/Worker/a",
         "spiffe://cadre/worker/-a", "spiffe://cadre/worker/a b", "http://cadre/worker/a"};
     struct tls_identity identity;
     struct cadre_error error = {0};

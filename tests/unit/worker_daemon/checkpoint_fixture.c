@@ -9,7 +9,7 @@
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/publish.h"
-#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/fetch.h"
 #include "worker/host/daemon/task_files.h"
 
 struct fixture *fixture;
@@ -60,7 +60,7 @@ void outputs_resume(struct task_files *task)
     fixture->resumed++;
 }
 
-/* ---- the stand ---- */
+/* ---- the fixture ---- */
 
 const char *in(const char *name)
 {

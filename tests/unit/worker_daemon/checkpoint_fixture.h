@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What of the daemon moves checkpoints, with a task and its folder, a coordinator that is played,
- * and an agent that only writes down what it is told. */
+ * and an agent that only records calls. */
 #ifndef CADRE_TESTS_UNIT_WORKER_DAEMON_CHECKPOINT_FIXTURE_H
 #define CADRE_TESTS_UNIT_WORKER_DAEMON_CHECKPOINT_FIXTURE_H
 
@@ -8,7 +8,7 @@
 #include "common/base/files.h"
 #include "tests/unit/worker_daemon/fake_coordinator.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/published.h"
+#include "worker/host/daemon/publish.h"
 #include "worker/host/daemon/task_files.h"
 
 #define BIG        ((size_t)1500 * 1000) /* a block of several messages */

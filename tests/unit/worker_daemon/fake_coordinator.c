@@ -22,7 +22,7 @@ static bool refuses(struct coordinator *coordinator, struct rpc_call *call)
         return false;
     }
     coordinator->good_calls = 0;
-    rpc_call_finish(call, coordinator->refusal, "the coordinator says no");
+    rpc_call_finish(call, coordinator->refusal, "the coordinator refuses it");
     return true;
 }
 
@@ -134,7 +134,7 @@ static void put_half_close(struct rpc_call *call, void *user)
     assert_int_equal(incoming->bytes.size, incoming->head.size_bytes);
     assert_int_equal(sha256_of(incoming->bytes.bytes, incoming->bytes.size, &hash, NULL), CADRE_OK);
     if (memcmp(hash.bytes, incoming->head.sha256, sizeof hash.bytes) != 0) {
-        rpc_call_finish(call, CADRE_DATA_LOSS, "the content is not what its hash says");
+        rpc_call_finish(call, CADRE_DATA_LOSS, "the content does not have its hash");
         return;
     }
     coordinator->puts++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A coordinator that keeps contents, and fails when it is told to. */
+ * A coordinator that keeps contents, and fails where a test sets that. */
 #ifndef CADRE_TESTS_UNIT_WORKER_DAEMON_FAKE_COORDINATOR_H
 #define CADRE_TESTS_UNIT_WORKER_DAEMON_FAKE_COORDINATOR_H
 
@@ -22,7 +22,7 @@ struct blob {
 /* A file that a task left, as it came. */
 struct output {
     char path[64];
-    uint64_t size_bytes; /* as its header says */
+    uint64_t size_bytes; /* the size in its header */
     uint64_t got_bytes;
     bool referred;
     uint8_t checkpoint[LIMIT_SHA256_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The contents that a worker keeps: who goes first, and who never. */
+ * The contents that a worker keeps: which are removed first, and which never. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A daemon that starts again finds no process and no folder of its last life, and touches nobody
- * else's. */
+ * A daemon that starts again finds no process and no folder of its last incarnation, and touches
+ * no others. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,9 @@
 #include "common/base/files.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/leftovers.h"
 #include "worker/host/daemon/removal.h"
 
-/* A process whose environment says whose it is; it runs once this returns. */
+/* A process whose environment names its task; it runs once this returns. */
 static pid_t start(const char *socket)
 {
     int fds[2];

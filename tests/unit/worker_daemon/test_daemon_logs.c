@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task's log on its way: what the coordinator has is let go, what it does not take in time is
- * dropped and said. */
+ * A task's log on its way: what the coordinator has is freed, what it does not take in time is
+ * dropped and reported. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +80,7 @@ void agent_set_output_paused(struct agent *agent, struct task_ref ref, bool hold
     held = hold;
 }
 
-static bool disk_is_slow; /* a turn ends when the test says so: end_io() */
+static bool disk_is_slow; /* a turn ends when the test calls end_io() */
 
 static void end_io(void)
 {
@@ -161,9 +161,9 @@ static void all_arrives_while_it_is_taken(void **state)
     assert_true(task.log.gone >= 44000 - LIMIT_BYTES); /* it takes no more room than the limit */
 }
 
-/* The coordinator is away: what does not fit is dropped, once it is back that is said, and later
- * lines arrive. */
-static void what_does_not_fit_is_told(void **state)
+/* The coordinator is away: what does not fit is dropped; once it is back that is reported, and
+ * later lines arrive. */
+static void what_does_not_fit_is_reported(void **state)
 {
     (void)state;
     fixture.linked = false;
@@ -178,10 +178,10 @@ static void what_does_not_fit_is_told(void **state)
     print(5000, 3);
     answer_all();
     sent[sent_size] = '\0';
-    char told[64];
-    snprintf(told, sizeof told, "[cadre: %llu bytes of output were dropped here",
+    char report[64];
+    snprintf(report, sizeof report, "[cadre: %llu bytes of output were dropped here",
         (unsigned long long)dropped);
-    assert_non_null(strstr(sent, told));
+    assert_non_null(strstr(sent, report));
     assert_non_null(strstr(sent, "line 05002\n"));
     assert_int_equal(fixture.counts.log_dropped_bytes, dropped);
 }
@@ -266,7 +266,7 @@ static void restart_daemon(void)
     assert_ok(logs_reopen(&task, &error), &error);
 }
 
-/* The coordinator has less than it said, and is back at once. */
+/* The coordinator has less than it acknowledged, and is back at once. */
 static void lose_power(void)
 {
     end_turns();
@@ -314,7 +314,7 @@ static void print_some(uint64_t *at)
     *at += size;
 }
 
-/* What is stored is what was printed, or says how much of it is not there. */
+/* What is stored is what was printed, or a report of how much of it is missing. */
 static void check_stored(uint64_t total)
 {
     uint64_t at = 0;
@@ -397,7 +397,7 @@ static void end_well(void)
     assert_false(held);
 }
 
-static void whatever_happens_each_byte_is_kept_or_told(void **state)
+static void whatever_happens_each_byte_is_kept_or_reported(void **state)
 {
     (void)state;
     char folder[TEST_PATH_BYTES];
@@ -414,8 +414,8 @@ static void whatever_happens_each_byte_is_kept_or_told(void **state)
     }
 }
 
-/* What the coordinator had is sent again on a new stream, in several chunks: that it knows them is
- * no refusal. */
+/* What the coordinator had is sent again on a new stream, in several chunks: an answer that it
+ * has them is no refusal. */
 static void what_is_known_is_no_refusal(void **state)
 {
     (void)state;
@@ -438,7 +438,7 @@ static void what_is_known_is_no_refusal(void **state)
     assert_int_equal(task.log_acked, task.log.bytes);
 }
 
-/* The coordinator lost what was let go here: that is said, as long as it was. */
+/* The coordinator lost what was freed here: the log reports that, at the same length. */
 static void what_is_dropped_is_logged(void **state)
 {
     (void)state;
@@ -448,14 +448,14 @@ static void what_is_dropped_is_logged(void **state)
     }
     assert_int_equal(task.log.bytes, 44000);
     assert_true(task.log.gone > 22000 + 64);
-    task.log_acked = 22000; /* so it says */
+    task.log_acked = 22000; /* as it reported */
     sent_size = 22000;
     logs_linked(&task);
     assert_int_equal(sent_size, 44000);
     sent[sent_size] = '\0';
-    const char *told = strstr(sent + 22000, "[cadre: here 64 bytes were lost");
-    assert_non_null(told);
-    assert_true(told < sent + 22000 + 64);
+    const char *report = strstr(sent + 22000, "[cadre: here 64 bytes were lost");
+    assert_non_null(report);
+    assert_true(report < sent + 22000 + 64);
     assert_null(memchr(sent, '\0', sent_size));
     assert_memory_equal(sent + 44000 - 11, "line 03999\n", 11);
 }
@@ -521,13 +521,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_arrives_while_it_is_taken, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_does_not_fit_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_of_a_chunk_comes_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_known_is_no_refusal, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_dropped_is_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_refusal_is_one_pause, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slow_disk_holds_up_the_task_alone, set_up, tear_down),
-        cmocka_unit_test(whatever_happens_each_byte_is_kept_or_told),
+        cmocka_unit_test(whatever_happens_each_byte_is_kept_or_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void the_manifest_comes_last(void **state)
     fixture->coordinator.refusal = CADRE_RESOURCE_EXHAUSTED;
     fixture->coordinator.good_calls = 3; /* the question and both blocks */
     publish();
-    assert_not_published(CADRE_RESOURCE_EXHAUSTED, "says no");
+    assert_not_published(CADRE_RESOURCE_EXHAUSTED, "refuses it");
     assert_int_equal(fixture->coordinator.puts, 2);
     assert_null(coordinator_find(&fixture->coordinator, fixture->part.sha256));
 }
@@ -89,7 +89,7 @@ static void a_refusal_ends_them_all(void **state)
         fixture->coordinator.refusal = CADRE_RESOURCE_EXHAUSTED;
         fixture->coordinator.good_calls = good;
         publish();
-        assert_not_published(CADRE_RESOURCE_EXHAUSTED, "says no");
+        assert_not_published(CADRE_RESOURCE_EXHAUSTED, "refuses it");
         assert_null(coordinator_find(&fixture->coordinator, fixture->part.sha256));
         until_quiet();
         while (fixture->coordinator.blob_count > 0) {
@@ -99,7 +99,8 @@ static void a_refusal_ends_them_all(void **state)
     assert_int_equal(fixture->published, 11);
 }
 
-/* The link breaks in the middle of them, and the next one may come before their ends are told. */
+/* The link breaks in the middle of them, and the next one may come before their ends are
+ * reported. */
 static void a_link_breaks_under_several(void **state)
 {
     (void)state;
@@ -214,7 +215,7 @@ static void what_was_changed_is_not_published(void **state)
     write_checkpoint(120);
     put_file("out/deep/c.safetensors", fixture->file, FILE_BYTES - 1);
     publish();
-    assert_not_published(CADRE_DATA_LOSS, "its manifest says");
+    assert_not_published(CADRE_DATA_LOSS, "of its manifest");
     write_checkpoint(120);
     fixture->file[5] ^= 1;
     put_file("out/deep/c.safetensors", fixture->file, FILE_BYTES);

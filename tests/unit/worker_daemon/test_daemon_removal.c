@@ -31,7 +31,7 @@ static unsigned collected;
 static char tasks[TEST_PATH_BYTES];
 static char blobs[TEST_PATH_BYTES];
 
-/* ---- what is removed: as long as the test wants ---- */
+/* ---- a removal that ends when the test allows it ---- */
 
 #define SLOW_JOB 1
 
@@ -40,7 +40,7 @@ static sem_t let_go;
 static bool slow_is_dirty;
 static bool slow_is_emptied;
 static unsigned emptied;
-static atomic_bool in_vain; /* nobody let it go */
+static atomic_bool in_vain; /* no test released it */
 
 static bool take(sem_t *semaphore)
 {
@@ -171,7 +171,7 @@ void link_send(struct daemon *daemon, const struct agent_up *up)
     fail();
 }
 
-/* ---- the stand ---- */
+/* ---- the fixture ---- */
 
 static int set_up(void **state)
 {
@@ -324,8 +324,8 @@ static void others_start_while_one_is_removed(void **state)
     assert_true(is_there("3.0.1") && is_there("2.0.1/work/program"));
 }
 
-/* However long the disk takes to rename the folder of one that is gone, the loop goes on, and only
- * who starts under the same name waits for that. */
+/* However long the disk takes to rename the folder of a task that ended, the loop goes on, and
+ * only a start of the same name waits for that. */
 static void only_its_own_name_waits_for_a_folder(void **state)
 {
     (void)state;
@@ -381,7 +381,7 @@ static void only_its_own_job_waits_for_a_uid(void **state)
     sem_post(&let_go);
 }
 
-/* It counts as a task of its job until then: the uid is nobody else's. */
+/* It counts as a task of its job until then: no other job has the uid. */
 static void one_that_is_stopped_as_its_uid_is_emptied(void **state)
 {
     (void)state;

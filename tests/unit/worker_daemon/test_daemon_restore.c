@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "tests/unit/worker_daemon/checkpoint_fixture.h"
-#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/fetch.h"
 
 static void publish_for_restore(void)
 {
@@ -153,7 +153,7 @@ static void what_does_not_match_its_hash_is_refused(void **state)
     assert_fails("its bytes do not have its hash");
 }
 
-static void what_is_not_there_is_told(void **state)
+static void what_is_not_there_is_reported(void **state)
 {
     (void)state;
     struct sha256 hash;
@@ -214,7 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(a_task_without_a_checkpoint_goes_on_at_once),
         TEST(it_is_put_together), TEST(it_waits_for_links), TEST(tasks_of_a_host_fetch_it_once),
         TEST(who_waited_fetches_when_the_other_goes), TEST(what_does_not_match_its_hash_is_refused),
-        TEST(what_is_not_there_is_told), TEST(a_longer_content_is_refused),
+        TEST(what_is_not_there_is_reported), TEST(a_longer_content_is_refused),
         TEST(a_shared_one_stays_where_it_is), TEST(restoring_can_be_cancelled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

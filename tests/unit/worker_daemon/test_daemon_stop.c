@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task that is stopped while its files or its checkpoint are still on their way, or are being
- * placed, is collected at once: nobody waits for what nobody wants. */
+ * placed, is collected at once: nothing waits for what is not needed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,7 @@ void link_send(struct daemon *daemon, const struct agent_up *up)
     fail();
 }
 
-/* ---- the stand ---- */
+/* ---- the fixture ---- */
 
 static int set_up(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which coordinator a worker obeys, by the newest that it has seen. */
+ * Which coordinator a worker accepts, by the newest that it has met. */
 #include "common/model/term.h"
 #include "tests/lib/test.h"
 

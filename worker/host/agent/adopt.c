@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "worker/host/agent/agent_state.h"
-#include "worker/host/agent/keeper_link.h"
 #include "worker/host/agent/ps_memory.h"
-#include "worker/host/agent/listener.h"
+#include "worker/host/agent/agent.h"
 #include "worker/host/keeper/start.h"
 
 /* A keeper that runs answers at once. */

@@ -154,4 +154,21 @@ void agent_task_collected(
 /* The number of tasks that run or are not yet collected. */
 uint32_t agent_task_count(const struct agent *agent);
 
+/* The socket file of a task. It is on a disk, which may block: so the thread that makes the
+ * task's folders makes it, and the agent does not touch the file. */
+
+/* Binds a socket to `path`, replacing a file there; only the task's user may open it. In any
+ * thread. The descriptor is the caller's. INVALID_ARGUMENT: the path is too long for an address. */
+cadre_status listener_make(const char *path, const struct task_confinement *user, int *ret_listener,
+    struct cadre_error *error);
+
+/* Whether the kernel of this host would run a file. exec itself does not report that: what it
+ * cannot run, the C library hands to the shell, which then prints errors about the file's bytes. */
+
+/* Checks the first bytes of `program` (relative to `folder` unless absolute): a script has to
+ * begin with "#!", a program has to be of this host's architecture. INVALID_ARGUMENT, about
+ * `name`, else. OK when the file cannot be read: then starting it fails with the reason. */
+cadre_status executable_check(
+    const char *folder, const char *program, const char *name, struct cadre_error *error);
+
 #endif

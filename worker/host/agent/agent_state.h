@@ -5,9 +5,11 @@
 
 #include <uv.h>
 
+#include "common/base/log.h"
 #include "common/wire/frame.h"
 #include "worker/host/agent/agent.h"
-#include "common/base/log_ratelimit.h"
+#include "worker/host/keeper/messages.h"
+#include "worker/host/keeper/packed_launch.h"
 
 /* A task's last line on stderr, kept for the report of its end. */
 struct last_text_line {
@@ -177,5 +179,39 @@ void task_socket_refuse(struct agent_task *task, cadre_status code, const char *
 void task_socket_drop(struct agent_task *task);
 /* Closes the listener and the connection. */
 void task_socket_close(struct agent_task *task);
+
+/* The connection to a task's keeper, on our loop: messages to it and from it. */
+
+/* Starts a keeper and connects to it. */
+cadre_status keeper_link_start(
+    struct agent_task *task, const struct keeper_launch *launch, struct cadre_error *error);
+/* Attaches to a keeper that runs already; `socket` is the link's from now on. */
+cadre_status keeper_link_attach(struct agent_task *task, int socket, struct cadre_error *error);
+/* Sends a message to the keeper; drops it without a connection. */
+void keeper_link_send(struct agent_task *task, uint32_t type, int64_t value);
+/* Tells the keeper to end its task and exit; the link closes when it has. */
+void keeper_link_end(struct agent_task *task);
+
+/* The environment that a task starts with. */
+
+/* A NULL-terminated list of "NAME=value", each one malloc'ed. {0} is an empty one. */
+struct environment {
+    char **items;
+    size_t count;
+    size_t capacity;
+};
+
+/* In rising precedence: this process's own (only when the launch asks for it) or PATH, HOME,
+ * LANG and TMPDIR, and the GPU settings of the host's operator (CADRE_PLUGIN, CADRE_NCCL,
+ * CUDA_DEVICE_ORDER, NCCL_*); the job's; Cadre's CADRE_* variables and CUDA_VISIBLE_DEVICES,
+ * which a job cannot override. */
+cadre_status environment_of_task(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error);
+/* Frees the list. */
+void environment_free(struct environment *environment);
+
+/* The variable that shows to which task a stray process belongs:
+ * "CADRE_TASK=<job>.<slot>.<incarnation>". */
+#define ENVIRONMENT_TASK "CADRE_TASK"
 
 #endif

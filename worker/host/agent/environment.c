@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The environment of a task, layer by layer in rising precedence (environment.h). Called by
+ * The environment of a task, layer by layer in rising precedence (agent_state.h). Called by
  * process.c before it starts the keeper. */
-#include "worker/host/agent/environment.h"
+#include "worker/host/agent/agent_state.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/agent/executable.h"
+#include "worker/host/agent/agent.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The connection to a task's keeper on our loop: starts keepers, sends SIGNAL and END, and turns
  * their messages into calls of process.c. */
-#include "worker/host/agent/keeper_link.h"
+#include "worker/host/agent/agent_state.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -13,7 +13,7 @@
 #include "worker/host/agent/ps_memory.h"
 #include "worker/host/keeper/start.h"
 #include "worker/host/isolate/process_stat.h"
-#include "worker/host/keeper/strays.h"
+#include "worker/host/keeper/task.h"
 
 static void free_agent(struct agent *agent)
 {
@@ -162,7 +162,7 @@ static void ignore_broken_pipes(void)
 }
 
 /* Spares keepers, and processes of our own session: those that this one forked for itself
- * (worker/host/isolate/uid_holder.h). No task, and no process of one, is in our session. */
+ * (worker/host/isolate/uid_cleanup.h). No task, and no process of one, is in our session. */
 static bool is_spared(pid_t pid, const void *user)
 {
     const struct agent *agent = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/agent/listener.h"
+#include "worker/host/agent/agent.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "worker/host/keeper/private_socket.h"
+#include "worker/host/keeper/messages.h"
 
 cadre_status listener_make(const char *path, const struct task_confinement *user, int *ret_listener,
     struct cadre_error *error)

@@ -12,11 +12,14 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "worker/host/agent/process_variable.h"
+#include "common/base/files.h"
 
 /* A process that is killed may have started another meanwhile: passes, until one finds none. */
 #define PASSES_MAX 16
 #define DEATH_MS   2000
+
+/* More than a job's spec can hold, so that no task hides behind a long environment. */
+#define ENVIRON_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct search {
     const char *folder;
@@ -24,6 +27,27 @@ struct search {
     const void *user;
     void (*reported)(pid_t pid);
 };
+
+/* A variable of the environment that the process was started with; a longer value is cut. False
+ * when it is not there, the process has exited, or it may not be read. */
+static bool read_variable(pid_t pid, const char *name, char *ret_value, size_t size)
+{
+    char path[64];
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t text_bytes = 0;
+    size_t name_bytes = strlen(name);
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    if (file_read(path, ENVIRON_BYTES_MAX, &text, &text_bytes, NULL) != CADRE_OK) {
+        return false;
+    }
+    for (const char *item = text; item < text + text_bytes; item += strlen(item) + 1) {
+        if (strncmp(item, name, name_bytes) == 0 && item[name_bytes] == '=') {
+            snprintf(ret_value, size, "%s", item + name_bytes + 1);
+            return true;
+        }
+    }
+    return false;
+}
 
 /* A daemon in a container may have a folder of the same path, which its tasks name. */
 static bool is_our_folder(const char *folder, pid_t pid)
@@ -42,7 +66,7 @@ static bool is_sought(const struct search *search, pid_t pid)
 {
     char socket[4096];
     size_t length = strlen(search->folder);
-    return process_variable(pid, "CADRE_SOCKET", socket, sizeof socket) &&
+    return read_variable(pid, "CADRE_SOCKET", socket, sizeof socket) &&
            strncmp(socket, search->folder, length) == 0 &&
            (socket[length] == '/' || socket[length] == '\0') &&
            is_our_folder(search->folder, pid) &&

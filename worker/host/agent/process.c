@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include "worker/host/agent/agent_state.h"
-#include "worker/host/agent/environment.h"
-#include "worker/host/agent/keeper_link.h"
 
 /* How long, after the process has ended, its pipes may stay open and strays may run: longer only
  * what the kernel does not kill. */

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "worker/host/agent/agent_state.h"
-#include "worker/host/isolate/peer.h"
+#include "worker/host/isolate/process_stat.h"
 
 #define READ_BYTES ((size_t)64 * 1024)
 

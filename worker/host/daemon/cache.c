@@ -12,7 +12,6 @@
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
 #include "worker/host/daemon/cache.h"
-#include "worker/host/daemon/content.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/task_files.h"
 

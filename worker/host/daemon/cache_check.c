@@ -10,8 +10,6 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "worker/host/daemon/cache.h"
-#include "worker/host/daemon/cache_check.h"
-#include "worker/host/daemon/content.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/fetch.h"
 #include "worker/host/daemon/task_files.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies contents of the cache and hashes them in pieces, in threads of the pool; removes what
  * is damaged. Called by stage_in.c for tasks that start and by cache_check.c. */
-#include "worker/host/daemon/content.h"
+#include "worker/host/daemon/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static cadre_status copy_checked(struct copying *copying, const uint8_t sha256[S
     if (status == CADRE_OK && !is_as_hashed(copying->hash, sha256)) {
         *ret_state = remove_damaged(copying->from, copying->in);
         status = cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s in this worker's cache is not what its hash says: its disk damaged it, or another "
+            "%s in this worker's cache does not have its hash: its disk damaged it, or another "
             "program changed it",
             copying->from);
     }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "common/base/error.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/file_work.h"
 #include "common/rpc/tls.h"
@@ -95,5 +96,23 @@ struct daemon {
     bool closes;              /* no work for the pool is begun any more */
     struct cache_check *cache_check;
 };
+
+/* The GPUs of this host, for the log and the slots. */
+
+struct daemon;
+
+/* Sets daemon->gpus and logs them; INVALID_ARGUMENT: --gpus is wrong. */
+cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error);
+
+/* The pages of --http, if any. */
+
+struct daemon;
+
+/* Opens the HTTP server of --http, if any. */
+cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
+/* Closes the HTTP server; nothing without --http. */
+void metrics_close(struct daemon *daemon);
+/* Logs an event of the TLS files; the HTTP server uses new ones, too. */
+void metrics_on_tls_event(enum rpc_tls_event event, const char *text, void *user);
 
 #endif

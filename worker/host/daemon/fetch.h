@@ -18,4 +18,17 @@ void fetch_cancel(struct task_files *task);
  * way. */
 void fetch_renew(struct task_files *task, const struct job_file *file);
 
+/* Restores the checkpoint that a task goes on from. */
+
+struct task_files;
+
+/* Fetches or checks it, if there is one; then calls done(task), on the loop and once: perhaps
+ * before this returns. It is not called when this is cancelled, put off (retry_start) or fails
+ * (tasks_fail). */
+void restore_start(struct task_files *task, void (*done)(struct task_files *task));
+/* A new stream: fetches what is still missing. */
+void restore_resume(struct task_files *task);
+/* Stops without done(). */
+void restore_cancel(struct task_files *task);
+
 #endif

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/gpus.h"
 #include "common/gpus/pci_gpus.h"
 #include "worker/host/probe/slot_gpus.h"
 

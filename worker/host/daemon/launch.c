@@ -5,11 +5,10 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
-#include "worker/host/agent/executable.h"
-#include "worker/host/agent/listener.h"
+#include "worker/host/agent/agent.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
-#include "worker/host/daemon/launch.h"
+#include "worker/host/daemon/prepare.h"
 #include "worker/host/daemon/task_files.h"
 
 cadre_status launch_open(const struct task_files *task, const char *program, int *ret_listener,

@@ -13,7 +13,6 @@
 #include "common/base/files.h"
 #include "worker/host/agent/orphans.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/leftovers.h"
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/task_files.h"
 

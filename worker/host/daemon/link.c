@@ -11,7 +11,6 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/mesh_host.h"
-#include "worker/host/daemon/term.h"
 
 /* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
 #define RETRY_MIN_US    (50 * CADRE_US_PER_MS)

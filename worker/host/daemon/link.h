@@ -3,7 +3,9 @@
 #ifndef CADRE_WORKER_DAEMON_LINK_H
 #define CADRE_WORKER_DAEMON_LINK_H
 
+#include "common/base/error.h"
 #include "common/model/agent_message.h"
+#include "common/model/term.h"
 
 struct daemon;
 
@@ -18,5 +20,16 @@ struct link_callbacks {
 void link_start(struct daemon *daemon, const struct link_callbacks *callbacks);
 /* Sends a message on the stream; drops it when there is none. */
 void link_send(struct daemon *daemon, const struct agent_up *up);
+
+/* The start of the coordinator that this worker accepts: no worker serves two that run with
+ * copies of one state directory. */
+
+struct daemon;
+
+/* Loads daemon->term, when the agent is open. */
+cadre_status term_load(struct daemon *daemon, struct cadre_error *error);
+/* Accepts this coordinator from now on. FAILED_PRECONDITION: it is older, another one with the
+ * same number, or of another cluster. */
+cadre_status term_accept(struct daemon *daemon, const struct term *term, struct cadre_error *error);
 
 #endif

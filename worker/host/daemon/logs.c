@@ -237,7 +237,7 @@ void logs_acked(struct task_files *task, uint64_t offset)
     task->log_in_flight--;
     task->log_stale -= stale ? 1 : 0;
     if (offset > task->log.bytes) {
-        return; /* of another incarnation of this task */
+        return; /* rule 12: an answer for another incarnation of this task */
     }
     if (offset >= end) {
         on_acked_chunk(task, offset, stale);

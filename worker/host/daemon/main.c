@@ -15,20 +15,16 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
-#include "common/service/journal.h"
+#include "common/service/notifier.h"
 #include "worker/host/daemon/cache.h"
-#include "worker/host/daemon/cache_check.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/gpus.h"
 #include "worker/host/daemon/isolate.h"
 #include "worker/host/daemon/retry.h"
-#include "worker/host/daemon/leftovers.h"
+#include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/mesh_host.h"
-#include "worker/host/daemon/metrics.h"
 #include "worker/host/daemon/tasks.h"
-#include "worker/host/daemon/term.h"
 #include "worker/host/probe/slot_gpus.h"
 
 static void on_drain_timeout(uv_timer_t *timer)
@@ -202,8 +198,9 @@ static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* Control groups first: a process that runs on in one makes files while their folders are
- * removed, and cannot be found otherwise when it has overwritten its environment. */
+/* Protocol, section 3 (daemon): what cannot be adopted is killed before the hello. Control
+ * groups first: a process that runs on in one makes files while their folders are removed, and
+ * cannot be found otherwise when it has overwritten its environment. */
 static cadre_status clear_previous_incarnation(struct daemon *daemon, struct cadre_error *error)
 {
     isolate_clear(daemon);

@@ -5,7 +5,6 @@
 #include "common/http/exposition.h"
 #include "common/http/server.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/metrics.h"
 #include "worker/host/daemon/task_files.h"
 
 #define DISK_FULL ((uint64_t)8 * 1024 * 1024) /* free bytes below which no task can start */

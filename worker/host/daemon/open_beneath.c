@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/daemon/open_beneath.h"
+#include "worker/host/daemon/task_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

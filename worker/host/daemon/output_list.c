@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/daemon/output_list.h"
+#include "worker/host/daemon/outputs.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #include "common/wire/methods.h"
-#include "worker/host/daemon/open_beneath.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/retry.h"
-#include "worker/host/daemon/output_list.h"
 #include "worker/host/daemon/outputs.h"
-#include "worker/host/daemon/published.h"
+#include "worker/host/daemon/publish.h"
 #include "worker/host/daemon/task_files.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)

@@ -15,13 +15,10 @@
 #include "worker/host/daemon/fetch.h"
 #include "worker/host/daemon/isolate.h"
 #include "worker/host/daemon/retry.h"
-#include "worker/host/daemon/launch.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/outputs.h"
-#include "worker/host/daemon/stage_in.h"
 #include "worker/host/daemon/prepare.h"
 #include "worker/host/daemon/removal.h"
-#include "worker/host/daemon/restore.h"
 #include "worker/host/daemon/task_files.h"
 
 /* A start that finds more contents damaged than this fails: the host's disk or memory is

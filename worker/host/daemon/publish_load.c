@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
-#include "worker/host/daemon/open_beneath.h"
+#include "worker/host/daemon/task_files.h"
 #include "worker/host/daemon/publish_state.h"
 
 static cadre_status publish_load_changed(
@@ -59,7 +59,7 @@ static cadre_status open_file(struct publish_source *source, struct cadre_error 
     uint64_t size = (uint64_t)source->files[1].st_size;
     if (size != source->content.file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s has %" PRIu64 " bytes, and its manifest says %" PRIu64, name, size,
+            "%s has %" PRIu64 " bytes, not the %" PRIu64 " of its manifest", name, size,
             source->content.file_bytes);
     }
     return CADRE_OK;

@@ -10,7 +10,7 @@
 #include "common/checkpoint/content.h"
 #include "worker/host/daemon/daemon.h"
 #include "common/rpc/file_work.h"
-#include "worker/host/daemon/published.h"
+#include "worker/host/daemon/publish.h"
 
 /* Contents under way at once: while one is read here, another is on the network, and others are
  * being written to the coordinator's disk. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/daemon/published.h"
+#include "worker/host/daemon/publish.h"
 
 #include <stdlib.h>
 #include <string.h>

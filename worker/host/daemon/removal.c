@@ -14,7 +14,7 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
 #include "worker/host/daemon/retry.h"
-#include "worker/host/daemon/published.h"
+#include "worker/host/daemon/publish.h"
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/task_files.h"
 

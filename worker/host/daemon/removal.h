@@ -23,4 +23,14 @@ bool removal_name_is_free(struct task_files *task, void (*then)(struct task_file
  * reset. */
 bool removal_is_clean(struct task_files *task, void (*then)(struct task_files *task));
 
+/* What an earlier incarnation of the daemon left in its state directory. */
+
+struct daemon;
+
+/* Takes over the tasks that an earlier incarnation of this daemon left running under their
+ * keepers in this state directory: only with --keep-tasks, and before the first link. */
+void leftovers_adopt(struct daemon *daemon);
+/* Ends the other processes that it left, and removes its folders. */
+cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error);
+
 #endif

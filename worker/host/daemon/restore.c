@@ -17,7 +17,7 @@
 #include "common/checkpoint/choose.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/retry.h"
-#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/fetch.h"
 #include "worker/host/daemon/restore_state.h"
 #include "worker/host/daemon/task_files.h"
 

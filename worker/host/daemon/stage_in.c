@@ -18,8 +18,7 @@
 #include "common/base/sha256.h"
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/launch.h"
-#include "worker/host/daemon/stage_in.h"
+#include "worker/host/daemon/prepare.h"
 #include "worker/host/daemon/task_files.h"
 
 struct staged_file {

@@ -4,6 +4,9 @@
 #ifndef CADRE_WORKER_DAEMON_TASK_FILES_H
 #define CADRE_WORKER_DAEMON_TASK_FILES_H
 
+#include <sys/stat.h>
+
+#include "common/base/error.h"
 #include "common/rpc/file_work.h"
 #include "worker/host/agent/agent.h"
 #include "worker/host/daemon/log_file.h"
@@ -97,5 +100,13 @@ static inline bool tasks_log_is_stored(const struct task_files *task)
     return task->log_acked >= task->log.bytes && task->log_incoming_bytes + task->log_missed == 0 &&
            !task->log_work.running;
 }
+
+/* Opens files of a task safely although its program may be hostile and may put a link there at
+ * any time. */
+
+/* Opens the regular file `name` beneath `folder` for reading, without following a link anywhere
+ * on the way; *ret_status is its state now. `name` passed file_name_check. Thread-safe. */
+cadre_status open_beneath(const char *folder, const char *name, int *ret_fd,
+    struct stat *ret_status, struct cadre_error *error);
 
 #endif

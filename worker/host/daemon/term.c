@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/term.h"
+#include "worker/host/daemon/link.h"
 
 #define TERM_BYTES 128
 
@@ -36,8 +36,7 @@ cadre_status term_load(struct daemon *daemon, struct cadre_error *error)
             &term->start, &term->nonce) != 3) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s is damaged: it names the coordinator that this worker joined last; remove it if "
-            "that "
-            "was the one at %s",
+            "that was the one at %s",
             path, daemon->options.coordinator);
     }
     agent_set_term(daemon->agent, term);
@@ -70,6 +69,7 @@ cadre_status term_accept(struct daemon *daemon, const struct term *term, struct 
 {
     const struct term *seen = &daemon->term;
     unsigned long long start = term->start;
+    /* Rule HA10: an older start, or a twin of the newest one, is refused. */
     switch (term_judge(seen, term)) {
     case TERM_OLD:
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -82,7 +82,7 @@ cadre_status term_accept(struct daemon *daemon, const struct term *term, struct 
             "another coordinator with that number, so two run with copies of one state directory",
             start);
     case TERM_FOREIGN:
-        /* There other jobs may have the same numbers. */
+        /* Another cluster: its jobs may have the numbers of jobs here. */
         if (agent_is_occupied(daemon->agent)) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                 "this worker refuses the coordinator, which is of another cluster: it holds what "
@@ -94,6 +94,7 @@ cadre_status term_accept(struct daemon *daemon, const struct term *term, struct 
     case TERM_GOOD:
         break;
     }
+    /* Rule HA10: a coordinator is recorded, with fsync, before the worker answers it. */
     bool news = seen->cluster != term->cluster || seen->start != term->start;
     if (term->cluster != 0 && news) {
         daemon_term_keep(daemon, term);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "worker/host/isolate/cgroup_file.h"
+#include "worker/host/isolate/cgroup_tree.h"
 
 #define PAUSE_MS 1
 

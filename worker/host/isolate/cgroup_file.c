@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/isolate/cgroup_file.h"
+#include "worker/host/isolate/cgroup_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "worker/host/isolate/cgroup_file.h"
 #include "worker/host/isolate/cgroup_tree.h"
 
 /* A tenth of a second: the kernel's own default. */

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/host/isolate/cgroup_file.h"
-
 #define LEAF "cadre-daemon"
 
 #define PATH_BYTES 4096

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "worker/host/isolate/cgroup.h"
-#include "worker/host/isolate/cgroup_file.h"
+#include "worker/host/isolate/cgroup_tree.h"
 
 /* v1 has a number near the largest for "no limit". */
 #define UNLIMITED_FROM (UINT64_C(1) << 60)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/isolate/peer.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

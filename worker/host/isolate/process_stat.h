@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "worker/host/isolate/cgroup.h"
+
 struct process_stat {
     char state; /* 'Z': a zombie */
     int parent;
@@ -22,5 +24,19 @@ bool process_stat_read(pid_t pid, struct process_stat *ret_stat);
 bool process_uids(pid_t pid, unsigned ret_uids[PROCESS_UIDS]);
 /* Whether one of its uids is `uid`; false for a zombie. */
 bool process_has_uid(pid_t pid, uid_t uid);
+
+/* The process at the other end of a task's Unix socket. */
+
+struct peer {
+    pid_t pid;
+    uid_t uid;
+};
+
+/* Whether the process that connected `fd` is of the task: runs as `uid`, and is in its group,
+ * or, without one, in the session that `leader` leads or a descendant of it. *ret_peer (may be
+ * NULL) gets its pid and uid. False also when that cannot be read, as of a process that has
+ * exited. */
+bool peer_is_task(
+    int fd, uid_t uid, pid_t leader, const struct task_cgroup *group, struct peer *ret_peer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The process that holds a uid (uid_holder.h): its start, its answers over a socket, and the
+ * The process that holds a uid (uid_cleanup.h): its start, its answers over a socket, and the
  * kills and removals that it does as the uid. Called by uid_cleanup.c and uids.c. */
-#include "worker/host/isolate/uid_holder.h"
+#include "worker/host/isolate/uid_cleanup.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "worker/host/keeper/private_socket.h"
 #include "worker/host/keeper/start.h"
 #include "worker/host/keeper/task.h"
 #include "worker/host/keeper/messages.h"

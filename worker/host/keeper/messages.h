@@ -55,4 +55,12 @@ int keeper_send(int socket, const struct keeper_message *message, const int *fds
  * process. Those that came are the caller's, close-on-exec; the others are -1. Never blocks. */
 int keeper_receive(int socket, struct keeper_message *ret_message, int ret_fds[KEEPER_FDS]);
 
+/* A Unix socket that other users cannot open even for a moment. */
+
+/* Binds a socket of `type` to `path`, open to its owner only: the descriptor has the mode before
+ * the file exists. The umask would do that too, but it is the whole process's, and threads make
+ * folders meanwhile. Close-on-exec, and does not block. -1: errno; ENAMETOOLONG is a path that
+ * no address can hold. */
+int private_socket_bind(const char *path, int type);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/keeper/private_socket.h"
+#include "worker/host/keeper/messages.h"
 
 #include <errno.h>
 #include <string.h>

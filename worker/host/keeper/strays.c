@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/keeper/strays.h"
+#include "worker/host/keeper/task.h"
 
 #include <dirent.h>
 #include <signal.h>

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "worker/host/keeper/strays.h"
 
 /* Between passes: from one millisecond, doubled each time. */
 #define PAUSE_MIN_US CADRE_US_PER_MS

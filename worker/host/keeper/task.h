@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "worker/host/keeper/packed_launch.h"
 
@@ -27,5 +28,13 @@ void task_signal(const struct task *task, int signal);
 void task_reap(struct task *task);
 /* Does another pass over strays, when it is due. */
 void task_sweep(struct task *task, uint64_t now_us);
+
+/* Processes that a task left behind. Its keeper is their child subreaper: a process that the
+ * task started becomes the keeper's child when its own parent dies, whatever its session. */
+
+/* Kills all children of this process but those for which `spared` is true (NULL: none is), and
+ * reaps those that are dead. Returns how many had to be killed: their children become this
+ * process's, for the next pass. */
+unsigned strays_kill(bool (*spared)(pid_t pid, const void *user), const void *user);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "common/base/error.h"
+#include "common/gpus/host_gpus.h"
 
 #define CHILD_OUTPUT_BYTES_MAX ((size_t)256 * 1024)
 
@@ -32,5 +33,15 @@ struct child_output {
  * the kernel does not kill them. */
 cadre_status child_run(
     const struct child *child, struct child_output *ret_output, struct cadre_error *error);
+
+/* What `cadre-devices --json` prints:
+ *  *     {"devices": [{"name", "uuid", "bus", "memory_bytes", "compute_major", "compute_minor"}],
+ *      "driver", "runtime", "nccl", "reason"}
+ *  * and more, which is for people. */
+
+/* Parses any bytes. INVALID_ARGUMENT: the message names the fault; then *ret_gpus is undefined.
+ * Texts that are too long are cut, what is not printable in them becomes "?". */
+cadre_status report_read(
+    const char *bytes, size_t size, struct host_gpus *ret_gpus, struct cadre_error *error);
 
 #endif

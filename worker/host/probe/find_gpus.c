@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs cadre-devices, adds GPUs of the bus that it does not list, applies --gpus, and names each
  * GPU for CUDA_VISIBLE_DEVICES. Called by slot_gpus.c. */
-#include "worker/host/probe/find_gpus.h"
+#include "worker/host/probe/slot_gpus.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "worker/host/probe/child.h"
-#include "worker/host/probe/report.h"
 
 #define VISIBLE "CUDA_VISIBLE_DEVICES="
 
@@ -46,8 +45,7 @@ static void host_gpus_limit(struct host_gpus *gpus, uint32_t wanted)
         snprintf(gpus->reason, sizeof gpus->reason, "the option --gpus none");
     } else if (wanted > gpus->usable) {
         snprintf(gpus->reason, sizeof gpus->reason,
-            "the option --gpus %u asks for more than the %u that can be used", wanted,
-            gpus->usable);
+            "the option --gpus %u exceeds the %u GPUs that can be used", wanted, gpus->usable);
     }
     for (uint32_t i = wanted; i < gpus->usable; i++) {
         snprintf(gpus->devices[i].unused, sizeof gpus->devices[i].unused,

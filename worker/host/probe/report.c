@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/probe/report.h"
+#include "worker/host/probe/child.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 #include "common/base/progress_bar.h"
 #include "common/pure/assert.h"
 

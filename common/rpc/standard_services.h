@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * grpc.health.v1: reports to probes whether the server and its services take calls. */
-#ifndef CADRE_RPC_HEALTH_H
-#define CADRE_RPC_HEALTH_H
+#ifndef CADRE_RPC_STANDARD_SERVICES_H
+#define CADRE_RPC_STANDARD_SERVICES_H
 
 #include "common/rpc/server.h"
 
@@ -25,5 +25,23 @@ void rpc_health_methods(struct rpc_health *health, struct rpc_method *ret_method
  * INVALID_ARGUMENT for a name that is too long. */
 cadre_status rpc_health_set(
     struct rpc_health *health, const char *service, bool serving, struct cadre_error *error);
+
+/* grpc.reflection.v1 and v1alpha: describes to generic tools (grpcurl, grpc_cli) what a server
+ * serves, so that they need no .proto files. */
+
+#define RPC_REFLECTION_METHODS 2
+
+struct rpc_reflection;
+
+/* Serves the files, and all services in them, that `set` holds: a serialized
+ * google.protobuf.FileDescriptorSet, which must outlive it. INVALID_ARGUMENT: it is none. */
+cadre_status rpc_reflection_open(const void *set, size_t size,
+    struct rpc_reflection **ret_reflection, struct cadre_error *error);
+
+/* To be called after the on_gone of its server; NULL is fine. */
+void rpc_reflection_close(struct rpc_reflection *reflection);
+
+/* Writes the RPC_REFLECTION_METHODS entries of the server's table. */
+void rpc_reflection_methods(struct rpc_reflection *reflection, struct rpc_method *ret_methods);
 
 #endif
