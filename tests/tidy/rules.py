@@ -64,7 +64,7 @@ LAYERS = {
                                 "common/tls/report.h", "common/tls/pem_file.h", "coordinator/cli/"],
     "coordinator/cli/render/": BASE + ["common/model/limits.h", "common/model/gpus.h", "cadre/client.h",
                                        "common/tls/report.h", "coordinator/cli/render/"],
-    # What the two wings of worker/ share: the cores, and what the one is told by the other (common/wire).
+    # What the two wings of worker/ share: the cores, and the messages between them (common/wire).
     "worker/core/": MODEL + ["cadre/status.h", "worker/core/"],
     # The wing of the host's daemon. Nothing of worker/library.
     "worker/host/isolate/": BASE + ["common/model/", "worker/host/isolate/"],
@@ -466,7 +466,7 @@ PRODUCT = ("common/", "coordinator/", "worker/", "deploy/cadre/", "deploy/local/
 
 # Functions of other libraries that a file of ours stands in front of: who calls them means the library.
 INTERPOSED = {"accept4", "close", "recvmsg", "sendmsg", "SSL_read", "SSL_write"}
-# What is declared below, and made above by whoever is linked with it.
+# What is declared below, and defined above by the program that is linked with it.
 HOOKS = {"cadre_panic"}
 
 # Headers that are the interface of other folders than their own.
@@ -628,4 +628,10 @@ SHIPPED = ("common/", "coordinator/", "worker/", "proto/", "deploy/")
 
 # Refused words that data on disk or on the wire fixes: where, which, why.
 FIXED_WORDS = [
+    ("coordinator/store/sqlite_", ["fed"], "columns of a table whose rows have checksums"),
+    ("tests/unit/store/version_3.c", ["fed"], "the same columns, as version 3 had them"),
+    ("worker/library/runtime/state/format/manifest_stream.c", ["fed"], "a key of checkpoints' manifests"),
+    ("tests/unit/runtime/test_state.c", ["fed"], "the same key"),
+    ("worker/host/daemon/options.c", ["nobody"], "the Unix user of that name"),
+    ("tests/tidy/tidy_test.py", ["told", "party", "let go"], "what the test of the glossary has refused"),
 ]
