@@ -6,7 +6,7 @@
 
 /* Defined once per program (common/base/panic.c; a test or the simulator may define its own). Never
  * returns. */
-_Noreturn void cadre_panic(const char *condition, const char *file, int line);
+_Noreturn void cadre_panic(const char *condition, const char *file, int line_number);
 
 #define CADRE_ASSERT(condition)                                                                    \
     do {                                                                                           \

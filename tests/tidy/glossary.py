@@ -65,7 +65,7 @@ def refused_in(glossary, source):
     names = [(1, os.path.basename(source.path))]
     if source.is_c and source.path.startswith(rules.SHIPPED):
         names += [(number, name) for number, line in enumerate(source.code, 1)
-                  for name in re.findall(r"[A-Za-z]\w*", line)]
+                  for name in re.findall(r"[A-Za-z_]\w*", line)]
     for number, name in names:
         for word in set(bad_words_of(glossary, name)) - set(fixed):
             yield number, word, glossary.names[word]

@@ -633,5 +633,6 @@ FIXED_WORDS = [
     ("worker/library/runtime/state/format/manifest_stream.c", ["fed"], "a key of checkpoints' manifests"),
     ("tests/unit/runtime/test_state.c", ["fed"], "the same key"),
     ("worker/host/daemon/options.c", ["nobody"], "the Unix user of that name"),
-    ("tests/tidy/tidy_test.py", ["told", "party", "let go"], "what the test of the glossary has refused"),
+    ("worker/library/cluster/tf_config.c", ["line"], "a member of jansson's json_error_t"),
+    ("tests/tidy/", ["told", "party", "let go", "fed", "nobody"], "this table, and the test of the glossary"),
 ]
