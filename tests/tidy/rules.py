@@ -261,7 +261,7 @@ LAYERS = {
                                                           "worker/library/runtime/arithmetic/",
                                                           "worker/library/runtime/values/",
                                                           "worker/library/runtime/regroup/",
-                                                          "worker/library/runtime/devices/devices_hooks.h",
+                                                          "worker/library/runtime/devices/devices.h",
                                                           "worker/library/runtime/step/",
                                                           "worker/library/runtime/collectives/",
                                                           "worker/library/runtime/variables/"],

@@ -5,7 +5,7 @@
 
 #include "areas.h"
 #include "replicas.h"
-#include "worker/library/runtime/collectives/collective_pack.h"
+#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/reductions/cross_device.h"
 
 /* --- those of the library --- */

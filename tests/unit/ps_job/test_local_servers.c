@@ -10,18 +10,18 @@
 #include "cadre/checkpoint.h"
 #include "cadre/cluster_coordinator.h"
 #include "cadre/export.h"
-#include "cadre/served.h"
 #include "cadre/program.h"
 #include "cadre/restore.h"
+#include "cadre/served.h"
 #include "common/base/files.h"
 #include "tests/lib/test.h"
 #include "tests/unit/served/memory.h"
-#include "worker/library/runtime/ps_job/ps_job.h"
-#include "worker/library/runtime/ps_job/progress_note.h"
 #include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/input/reports.h"
+#include "worker/library/runtime/ps_job/progress_note.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
 #include "worker/library/runtime/state/format/safetensors.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/input/reports.h"
 
 #define CLOSURES 200
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "elastic_check.h"
+#include "elastic_program.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "elastic_program.h"
 #include "tests/lib/test.h"
 
 const char *elastic_self;

@@ -30,6 +30,7 @@ unsigned fake_daemon_connections(const struct fake_daemon *daemon);
 /* The incarnation to give the program. */
 uint64_t fake_daemon_incarnation(const struct fake_daemon *daemon);
 
+/* Ends its thread and frees it. */
 void fake_daemon_close(struct fake_daemon *daemon);
 
 #endif

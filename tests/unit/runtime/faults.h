@@ -9,13 +9,17 @@
 
 #define MARK_WAIT_US UINT64_C(5000000)
 
+/* Whether the fault is set for this attempt and position. */
 bool fault_due(const char *fault, uint64_t position);
+/* Kills this process if the fault is due. */
 void fault_die(const char *fault, uint64_t position);
+/* Stops this thread for good if the fault is due. */
 void fault_hang(const char *fault, uint64_t position);
 
 /* A file in the output folder, which all tasks of a stage share: shows those that wait for it that
  * this task has finished. */
 void mark_leave(const char *what, uint64_t position);
+/* Waits for that file, MARK_WAIT_US at most. */
 void mark_await(const char *what, uint64_t position);
 
 #endif

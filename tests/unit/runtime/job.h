@@ -38,8 +38,8 @@ void job_must_succeed(const char *self, const char *what, uint32_t tasks, uint32
 void job_must_fail(
     const char *self, const char *what, uint32_t tasks, uint32_t replicas, const char *part);
 
-/* In a task of such a job: its strategy. Fails loudly. */
 typedef struct cadre_strategy cadre_strategy;
+/* In a task of such a job: its strategy. Fails loudly. */
 cadre_strategy *job_strategy(void);
 
 #endif

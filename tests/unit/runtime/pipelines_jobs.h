@@ -14,6 +14,7 @@ extern char pipelines_files[TEST_PATH_BYTES + 16];
  * set calls pipelines_program. */
 void pipelines_jobs_open(const char *program);
 
+/* That program as a job of so many tasks. */
 struct stage_job job_of(uint32_t tasks, uint32_t replicas, const char *const *environment);
 
 /* What there is to see of a job, for a test that fails. */

@@ -73,6 +73,7 @@ struct stage_end {
 
 /* Runs it to its end, at most 20 s. */
 void stage_run(const struct stage_job *job, struct stage_end *ret_end);
+/* Frees what the end owns. */
 void stage_end_free(struct stage_end *end);
 
 #endif

@@ -61,17 +61,24 @@ struct stage {
     bool met;   /* those that the job grew by have been in it */
 };
 
-/* stage_attempts.c */
+/* --- stage_attempts.c --- */
+
+/* Starts an attempt of the task of that slot. */
 void stage_start(struct stage *stage, uint32_t slot);
+/* Sends a message to an attempt. */
 void stage_send(struct attempt *attempt, const struct task_down *down);
+/* Makes the folder that all tasks share. */
 void stage_make_folder(char folder[STAGE_FOLDER_BYTES]);
 /* Waits for a message, and handles it. False when no attempt runs. */
 bool stage_turn(struct stage *stage);
 /* Waits for the ends of all. */
 void stage_collect(struct stage *stage);
 
-/* stage.c */
+/* --- stage.c --- */
+
+/* An attempt has sent a message. */
 void stage_on_up(struct stage *stage, struct attempt *attempt, const struct task_up *up);
+/* An attempt has ended. */
 void stage_on_gone(struct stage *stage, struct attempt *attempt);
 
 #endif

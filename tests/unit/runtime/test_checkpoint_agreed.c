@@ -2,7 +2,7 @@
  * Which copies are reported as the state of all replicas: by their own digest, whatever is compared
  * first, and each once. The task is a stand-in that records the reports. */
 #include "tests/lib/test.h"
-#include "worker/library/runtime/state/checkpoint/checkpoint_agreed.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint/checkpointer.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/library/runtime/collectives/collective_options.h"
-#include "worker/library/runtime/collectives/collective_pack.h"
+#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static void packs_end_once_they_are_too_large(void **state)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/fault.h"
-#include "elastic_check.h"
 #include "elastic_program.h"
 #include "tests/lib/test.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elastic_check.h"
 #include "elastic_program.h"
 #include "tests/lib/test.h"
 

@@ -6,8 +6,6 @@
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
-#include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_distributed_dataset *range_of(
     cadre_strategy *strategy, int64_t stop, int64_t batch, const char *name)

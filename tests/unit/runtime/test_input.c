@@ -7,8 +7,8 @@
 
 #include "training.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/state/format/base64.h"
 #include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/state/format/base64.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static int64_t number_of(const cadre_tensor *tensor, int64_t row)

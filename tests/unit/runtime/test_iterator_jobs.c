@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elastic_check.h"
+#include "elastic_program.h"
 #include "faults.h"
 #include "stage.h"
 #include "tests/lib/test.h"

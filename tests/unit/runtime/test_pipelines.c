@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tasks with pipelines of their own agree on each step; a record is consumed once, whatever joins.
- * */
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -357,7 +357,7 @@ static void what_was_not_found_is_named(void **state)
     assert_public_ok(cadre_restored(strategy, CADRE_RESTORED_PARTIAL, NULL));
     assert_public_ok(cadre_restored(strategy, CADRE_RESTORED_SOME, NULL));
     assert_public_error(cadre_restored(strategy, CADRE_RESTORED_EXISTING, &found),
-        CADRE_FAILED_PRECONDITION, "holds no value of 'another', 'bias'; where that is meant");
+        CADRE_FAILED_PRECONDITION, "holds no value of 'another', 'bias'; where that is intended");
     assert_int_equal(found.missing_count, 2);
     assert_public_error(cadre_restored(strategy, (cadre_restore_match)9, NULL),
         CADRE_INVALID_ARGUMENT, "9 is no match");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A key of the mesh mixed with the secret of the cluster. */
 #include "tests/lib/test.h"
-#include "worker/library/runtime/task/session_key.h"
+#include "worker/library/runtime/task/session.h"
 
 static const uint8_t secret[SESSION_KEY_BYTES] = "thirty-two bytes that are a key";
 static const uint8_t other[SESSION_KEY_BYTES] = "thirty-two bytes of another key";

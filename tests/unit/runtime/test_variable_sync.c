@@ -10,7 +10,7 @@
 #include "stage.h"
 #include "training.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"
-#include "worker/library/runtime/state/layout/state_layout.h"
+#include "worker/library/runtime/state/layout/state.h"
 
 static const char *self;
 

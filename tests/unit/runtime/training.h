@@ -27,6 +27,7 @@ const char *training_folder(void);
 /* The public call must fail with this status, and its message must contain `part`. */
 #define assert_public_error(call, wanted, part)                                                    \
     training_check_error((call), (wanted), (part), #call, __FILE__, __LINE__)
+/* The function of assert_public_error. */
 void training_check_error(cadre_status status, cadre_status wanted, const char *part,
     const char *call, const char *file, int line);
 
@@ -39,6 +40,7 @@ cadre_variable *training_variable(cadre_strategy *strategy);
 
 /* A vector, the caller's. */
 cadre_tensor *training_f32(size_t count, const float *values);
+/* The same of integers. */
 cadre_tensor *training_i32(size_t count, const int32_t *values);
 
 /* The number of the GPU that it is on; -1: none. */

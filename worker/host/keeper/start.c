@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 
 #define NAME "cadre-keeper"
 
@@ -25,14 +26,17 @@
 
 char *keeper_program(void)
 {
+    /* From the running program's folder: that of a build, and that of an installation below any
+     * prefix. */
+    static const char *const folders[] = {"", "/../libexec/cadre"};
     char *path = NULL;
     char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(self, '/');
-    if (slash != NULL) {
+    for (size_t i = 0; slash != NULL && i < CADRE_COUNT_OF(folders); i++) {
         *slash = '\0';
-        if (asprintf(&path, "%s/" NAME, self) < 0) {
+        if (asprintf(&path, "%s%s/" NAME, self, folders[i]) < 0) {
             return NULL;
         }
         if (access(path, X_OK) == 0) {

@@ -5,8 +5,9 @@
 
 #include "worker/host/keeper/packed_launch.h"
 
-/* The path of cadre-keeper: beside this program, else in the folder CADRE_LIBEXEC names, else
- * where packages install it. The caller's to free; NULL: no memory. */
+/* The path of the keeper: beside the running program, else in ../libexec/cadre from there, else in
+ * the folder that CADRE_LIBEXEC names, else where packages put it. The caller frees it; NULL: no
+ * memory. */
 char *keeper_program(void);
 
 /* The descriptors that a keeper is started with. */

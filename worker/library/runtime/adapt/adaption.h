@@ -31,7 +31,7 @@ struct adaption_ops {
         const cadre_element *element, uint64_t number, struct cadre_error *error);
 
     /* Makes what a replica sends, of the blocks of which adaption_owns_block. May be called again.
-     * */
+     */
     cadre_status (*prepare)(const cadre_strategy *strategy, struct adaption *adaption,
         uint32_t local, struct cadre_error *error);
 

@@ -11,7 +11,7 @@
 #include "worker/library/preprocessing/token_counts.h"
 #include "worker/library/runtime/adapt/adaption.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/collectives/collective_gather.h"
+#include "worker/library/runtime/collectives/collective.h"
 
 #define BLOCK_ELEMENTS 32
 #define BLOCKS         256

@@ -10,7 +10,7 @@
 #include "common/base/error.h"
 
 /* Ends a public function: keeps the message of a failure for the calling thread. Returns `status`.
- * */
+ */
 cadre_status api_return(cadre_status status, struct cadre_error *error);
 
 /* --- replica context --- */
@@ -66,5 +66,10 @@ cadre_strategy *context_strategy(void);
 
 /* FAILED_PRECONDITION in a replica function, which may not call `function`. */
 cadre_status context_require_cross(const char *function, struct cadre_error *error);
+
+/* --- names that the program gives: they are sent, and written to checkpoints --- */
+
+/* 1 to 127 bytes of printable ASCII, else INVALID_ARGUMENT; `what` is named so in the message. */
+cadre_status name_check(const char *what, const char *name, struct cadre_error *error);
 
 #endif

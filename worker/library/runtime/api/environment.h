@@ -21,9 +21,9 @@
  *     CADRE_RESTORE     manifest of the checkpoint to go on from, or by hand a folder of which the
  *                       newest whole one is taken; absent: from the beginning
  *     CADRE_CHECKPOINT_EVERY
- *                       steps between checkpoints; 0 or absent: only at the end and when asked
+ *                       steps between checkpoints; 0 or absent: only at the end and on demand
  *     CADRE_CHECKPOINT_DIR
- *                       folder for checkpoints that all hosts see; absent: the output folder
+ *                       folder for checkpoints on all hosts; absent: the output folder
  *     CADRE_CHECKPOINTS_KEPT
  *                       how many are kept, default 3
  *
@@ -54,7 +54,6 @@
  *     CADRE_VERIFY_STATE
  *                       steps from one comparison of the replicas' states to the next, or off;
  *                       absent: as often as costs a hundredth of the training's time
- *     CADRE_VERIFY_LOSSES
  *     CADRE_VERIFY_LOSSES
  *                       on: when a task is lost the job goes on from the newest state that was
  *                       compared: a task's if one is at that position, else a checkpoint's;

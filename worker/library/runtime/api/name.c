@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/api/name.h"
+#include "worker/library/runtime/api/api.h"
 
 #include <string.h>
 

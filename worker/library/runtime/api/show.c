@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The terminal of a program started by hand: bars, epochs, notes, warnings, each once. input/,
+ * plain/, strategy/ and values/ call it. */
 #include "worker/library/runtime/api/show.h"
 
 #include <inttypes.h>

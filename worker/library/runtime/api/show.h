@@ -32,7 +32,7 @@ void show_warning(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Mistakes that a program can repeat in each step, each with an equal text. */
 enum show_misuse { SHOW_VALUE_RELEASED, SHOW_TENSOR_RELEASED, SHOW_MISUSES };
 /* A warning the first few times, then once a minute, with the count of those left out. Any thread.
- * */
+ */
 void show_misuse(enum show_misuse which, const struct cadre_error *error);
 /* Prints the count of those left out until now. */
 void show_misuse_end(void);

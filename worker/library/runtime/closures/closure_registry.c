@@ -11,7 +11,6 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/api/name.h"
 
 #define LISTED_BYTES 320 /* of the names in a message */
 

@@ -11,7 +11,7 @@
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/per_worker.h"
 #include "worker/library/runtime/closures/scheduler.h"
-#include "worker/library/runtime/regroup/join.h"
+#include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

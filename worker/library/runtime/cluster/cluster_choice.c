@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/cluster/cluster_choice.h"
+#include "worker/library/runtime/cluster/cluster_member.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The coordinator in the first task of a cluster: the coordinator's core, and a peer for each task.
  * It decides which connections are accepted, which messages each peer receives, and when the job is
- * over; bytes and time come from the thread of cluster_server.h, which alone calls this.
+ * over; bytes and time come from the thread of cluster_server.c, which alone calls this.
  *
  *     GATHERING --all connected--> RUNNING --fails, is done, or the first task leaves--> ENDED
  *         └──not in time──────────────────────────────────────────────────────────────────┘

@@ -135,7 +135,7 @@ static cadre_status find_member_id(const cadre_cluster_resolver *resolver, enum 
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "this program is ps %" PRIu32
             " of the cluster, and a multi-worker mirrored strategy is of its chief and workers "
-            "alone; make it in those, and return from main here (cadre_task_type_of() tells)",
+            "alone; make it in those, and return from main here (see cadre_task_type_of())",
             resolver->task_id);
     }
     member->chiefs = tasks_of(resolver->spec, "chief");

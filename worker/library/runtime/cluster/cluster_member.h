@@ -5,9 +5,9 @@
 #define CADRE_RUNTIME_CLUSTER_MEMBER_H
 
 #include "worker/library/cluster/resolver.h"
+#include "worker/library/runtime/api/environment.h"
 #include "worker/library/runtime/cluster/cluster_address.h"
 #include "worker/library/runtime/cluster/cluster_greeting.h"
-#include "worker/library/runtime/api/environment.h"
 
 /* "task 1 (worker 0 at h1:4000)" */
 #define CLUSTER_MEMBER_TEXT_BYTES (CADRE_CLUSTER_ADDRESS_BYTES + 64)
@@ -61,5 +61,32 @@ const char *cluster_member_address(const struct cluster_member *member, uint32_t
 /* The text that names a task in messages. */
 const char *cluster_member_text(const struct cluster_member *member, uint32_t member_id,
     char ret_text[CLUSTER_MEMBER_TEXT_BYTES]);
+
+/* --- cluster_choice.c: the tasks that may be the program's job, until its strategy decides --- */
+
+struct cluster_choice {
+    struct cluster_member *member; /* until it is taken over; NULL: a job by itself, or idle */
+    cadre_cluster_resolver *ps_resolver; /* a cluster with ps tasks, to choose from; else NULL */
+    bool idle_server;                    /* a ps of a cluster that lacks what ps tasks require */
+    uint32_t index;                      /* of that one */
+};
+
+/* All of the cluster where that can be, else its chief and workers. Errors as of
+ * cluster_member_open; without a chief or a worker the choice is empty. */
+cadre_status cluster_choice_open(const cadre_cluster_resolver *resolver,
+    const struct environment *environment, struct cluster_choice *ret_choice,
+    struct cadre_error *error);
+
+/* The same of the cluster in the environment; all zero where there is none. */
+cadre_status cluster_choice_find(const struct environment *environment,
+    struct cluster_choice *ret_choice, struct cadre_error *error);
+
+/* The member of that part; NULL: a job by itself. `choice` has a ps_resolver. */
+cadre_status cluster_choice_make(const struct cluster_choice *choice, enum cluster_part part,
+    const struct environment *environment, struct cluster_member **ret_member,
+    struct cadre_error *error);
+
+/* Frees the resolver, and zeroes the choice; the member was taken over. */
+void cluster_choice_clear(struct cluster_choice *choice);
 
 #endif

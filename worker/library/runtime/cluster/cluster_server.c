@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The thread of the first task: polls the listener, the strangers (cluster_pending.h) and the
  * peers (cluster_lead.h). session_cluster.c opens and closes it. */
-#include "worker/library/runtime/cluster/cluster_server.h"
+#include "worker/library/runtime/cluster/session_cluster.h"
 
 #include <poll.h>
 #include <pthread.h>

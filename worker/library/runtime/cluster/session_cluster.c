@@ -16,7 +16,6 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/cluster/cluster_server.h"
 #include "worker/library/runtime/api/show.h"
 
 #define GREETING_US (10 * CADRE_US_PER_S)

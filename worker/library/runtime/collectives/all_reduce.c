@@ -6,10 +6,9 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/collective_options.h"
-#include "worker/library/runtime/collectives/collective_pack.h"
 #include "worker/library/runtime/arithmetic/shape.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/collectives/collective_device.h"
 
 cadre_status all_reduce_op(cadre_reduce_op op, enum mesh_op *ret_op, struct cadre_error *error)
 {

@@ -13,7 +13,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/collectives/collective_async.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct bucket {

@@ -9,7 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/piggyback.h"
 #include "worker/library/runtime/regroup/between_steps.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/replica/collective_list.h"
 
 cadre_status collective_dtype(

@@ -37,7 +37,7 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     struct cadre_error *error);
 
 /* Before a call of the mesh that is no sum, with the same note: sends the piggyback if it is due.
- * */
+ */
 cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local,
     const struct mesh_note *note, struct cadre_error *error);
 
@@ -64,7 +64,7 @@ cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t lo
 
 /* Before each collective of a replica whose function runs: waits for what the replica has started,
  * and for the admission, once a step. *ret_note is the note for each call of the mesh that the
- * collective calls it. step_collective_end comes after it. A call without a timeout has the
+ * collective makes. step_collective_end comes after it. A call without a timeout has the
  * strategy's. INVALID_ARGUMENT as of step_collective_begin. */
 cadre_status collective_enter(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error);
@@ -101,5 +101,47 @@ cadre_status collective_share_error(cadre_strategy *strategy, uint32_t local, ui
 /* The same of the lowest rank whose `own` is an error, when all have found that there is one. */
 cadre_status collective_share_first_error(cadre_strategy *strategy, uint32_t local,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
+
+/* --- collective_options.c: those of the call, and the strategy's for what it leaves out --- */
+
+struct collective_settings {
+    size_t bytes_per_pack;
+    uint64_t timeout_us; /* 0: the job's */
+};
+
+/* Field by field: `options` (may be NULL) where it is not the default, else the strategy's.
+ * INVALID_ARGUMENT for a timeout or an implementation that is not allowed. */
+cadre_status collective_options_settle(const cadre_strategy *strategy,
+    const cadre_collective_options *options, struct collective_settings *ret_settings,
+    struct cadre_error *error);
+
+/* How long a collective of the strategy that has no options waits; 0: as long as the job's. */
+uint64_t collective_options_timeout_us(const cadre_strategy *strategy);
+
+/* --- collective_pack.c: which tensors of a list are reduced together --- */
+
+/* How many of `count` tensors go into the next pack: one more while the pack is not larger than
+ * bytes_per_pack; all of them when that is 0. So a pack holds at least one, and its last one may
+ * make it much larger. `bytes` is the size of the first tensor, that of each further one is
+ * `stride` bytes further on. Pure. (tf.distribute: group_by_size.) */
+size_t collective_pack(const size_t *bytes, size_t stride, size_t count, size_t bytes_per_pack);
+
+/* --- collective_gather.c: sizes are exchanged first, then the bytes --- */
+
+/* The numbers of all replicas, `count` of each: ret_all[replica * count + i], the caller's to free.
+ */
+cadre_status collective_gather_sizes(cadre_strategy *strategy, uint32_t local, const int64_t *own,
+    size_t count, const struct mesh_note *note, int64_t **ret_all, struct cadre_error *error);
+
+/* Joins each of `count` tensors with those of the other replicas along `axis`, in order of replica
+ * ids. All but the sizes along it must be equal, which the note's key checks. On error all of
+ * ret_outputs are NULL. RESOURCE_EXHAUSTED may be this replica's alone; INVALID_ARGUMENT all get.
+ */
+cadre_status collective_gather(cadre_strategy *strategy, uint32_t local,
+    cadre_tensor *const inputs[], size_t count, uint32_t axis, const struct mesh_note *note,
+    cadre_tensor *ret_outputs[], struct cadre_error *error);
+
+/* INVALID_ARGUMENT when a tensor of so many dimensions has no such `axis`. */
+cadre_status collective_check_axis(uint32_t rank, int32_t axis, struct cadre_error *error);
 
 #endif

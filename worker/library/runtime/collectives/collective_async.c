@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/collectives/collective_async.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
 
 #include <stdlib.h>
 
@@ -7,7 +7,6 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/collectives/collective_queue.h"
 
 static cadre_status collective_async_hold(struct cadre_collective *handle,
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error)

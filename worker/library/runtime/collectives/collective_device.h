@@ -24,4 +24,18 @@ cadre_status collective_device_begin(struct device *device, struct cadre_error *
 /* After it: compute waits for comm. Nothing for NULL. */
 cadre_status collective_device_end(struct device *device, struct cadre_error *error);
 
+/* --- through_host.c: the way through the host, for collectives that have no other; both directions
+ * wait for the device --- */
+
+/* Copies in the host's memory, the caller's to release, of tensors on the replica's device; where
+ * `device` is NULL one more reference of each. On error all of ret_tensors are NULL. */
+cadre_status collective_to_host(cadre_replica *replica, struct device *device,
+    cadre_tensor *const tensors[], size_t count, cadre_tensor *ret_tensors[],
+    struct cadre_error *error);
+
+/* The other way: each is replaced by a copy on `device`; nothing for NULL. On error all are
+ * released, and NULL. */
+cadre_status collective_from_host(
+    struct device *device, cadre_tensor *tensors[], size_t count, struct cadre_error *error);
+
 #endif

@@ -3,7 +3,6 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_queue.h"
-#include "worker/library/runtime/collectives/collective_options.h"
 
 cadre_status collective_enter(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_all_gather, and the exchange of sizes before it. Replica functions, gather_gradient.c,
  * sparse.c and reductions/ call it. */
-#include "worker/library/runtime/collectives/collective_gather.h"
+#include "worker/library/runtime/collectives/collective.h"
 
 #include <stdlib.h>
 
@@ -9,11 +9,9 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/through_host.h"
-#include "worker/library/runtime/replica/collective_list.h"
-#include "worker/library/runtime/collectives/collective_options.h"
 #include "worker/library/runtime/arithmetic/concatenate.h"
+#include "worker/library/runtime/collectives/collective_device.h"
+#include "worker/library/runtime/replica/collective_list.h"
 
 cadre_status collective_check_axis(uint32_t rank, int32_t axis, struct cadre_error *error)
 {

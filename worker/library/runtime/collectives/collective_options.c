@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Options of collectives, and the names that texts give them. */
-#include "worker/library/runtime/collectives/collective_options.h"
+#include "worker/library/runtime/collectives/collective.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +46,7 @@ uint64_t collective_options_timeout_us(const cadre_strategy *strategy)
 }
 
 /* The choice of an implementation has no effect here: tensors in host memory always take the ring.
- * */
+ */
 cadre_status collective_options_settle(const cadre_strategy *strategy,
     const cadre_collective_options *options, struct collective_settings *ret_settings,
     struct cadre_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/collectives/collective_pack.h"
+#include "worker/library/runtime/collectives/collective.h"
 
 #include "common/pure/assert.h"
 

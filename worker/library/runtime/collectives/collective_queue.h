@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a replica has started: handles, and the thread that carries them out in the order of their
- * starts. */
+ * starts, while the replica computes. Each local replica has its thread, from its first start on.
+ *
+ *   replica's thread     start A      start B       computes        wait A      all-reduce C
+ *                            └───┐        └──┐                        ▲              │ waits for B
+ *   its communication thread     A ══════════ B ════════════          │              ▼
+ *
+ * What the replica calls directly waits for what was started, so the calls of the mesh have one
+ * order, that of the program. The outcome of one counts for the step when the replica's own thread
+ * takes it up: at a wait, at the next collective, or when its function has returned. */
 #ifndef CADRE_RUNTIME_COLLECTIVE_QUEUE_H
 #define CADRE_RUNTIME_COLLECTIVE_QUEUE_H
 
@@ -64,5 +72,14 @@ void collective_queue_end(cadre_replica *replica, const struct cadre_error *fail
 
 /* The replica will run nothing more: ends its thread, frees the queue. */
 void collective_queue_close(cadre_replica *replica);
+
+/* --- collective_async.c: the calls of the program --- */
+
+/* cadre_all_reduce_start: the handle is the queue's. */
+cadre_status collective_start(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
+    cadre_collective **ret_handle, struct cadre_error *error);
+/* cadre_collective_wait: waits for it and ends it. */
+cadre_status collective_wait_for(cadre_collective *handle, struct cadre_error *error);
 
 #endif

@@ -9,11 +9,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/through_host.h"
-#include "worker/library/runtime/collectives/collective_gather.h"
 #include "worker/library/runtime/replica/collective_list.h"
-#include "worker/library/runtime/collectives/collective_options.h"
 
 /* The range of a replica's part along the axis. */
 struct share {
@@ -97,7 +95,7 @@ static cadre_status sum_and_cut(cadre_replica *replica, const cadre_tensor *upst
 }
 
 /* Equal parts of the first dimension: a reduce-scatter, because no replica uses the others' sums.
- * */
+ */
 static cadre_status sum_own(cadre_replica *replica, const cadre_tensor *upstream,
     enum mesh_dtype dtype, const struct mesh_note *note, cadre_tensor *own,
     struct cadre_error *error)

@@ -28,7 +28,7 @@ static cadre_status logical_comm_check(const cadre_replica *replica, uint32_t lo
     }
     if (replica->device == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called by replica %u, which is on the CPU; ask cadre_replica_gpu first",
+            "%s was called by replica %u, which is on the CPU; call cadre_replica_gpu first",
             function_name, replica->id);
     }
     if (!replica->strategy->connected) {

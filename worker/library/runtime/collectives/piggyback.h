@@ -39,7 +39,7 @@ cadre_status piggyback_receive(cadre_strategy *strategy, uint32_t local,
 
 /* In the replica's thread: whether all hold what this one does, by the sum of the digests of the
  * `count` replicas that sent one. True only when those are all. An error as of piggyback_receive.
- * */
+ */
 cadre_status piggyback_compare(const cadre_strategy *strategy, uint32_t local, uint64_t own,
     uint64_t sum, uint64_t count, bool *ret_equal, struct cadre_error *error);
 

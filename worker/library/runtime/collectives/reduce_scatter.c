@@ -3,11 +3,11 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/collectives/all_reduce.h"
-#include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/collectives/all_reduce.h"
+#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/collective_options.h"
 
 static cadre_status create_part(const cadre_replica *replica, const cadre_tensor *input,
     cadre_tensor **ret_part, struct cadre_error *error)

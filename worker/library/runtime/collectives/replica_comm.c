@@ -31,7 +31,7 @@ static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct ca
     CADRE_TRY(step_require_own_thread(replica, function, error));
     if (replica->device == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called by replica %u, which is on the CPU; ask cadre_replica_gpu first",
+            "%s was called by replica %u, which is on the CPU; call cadre_replica_gpu first",
             function, replica->id);
     }
     collective_queue_wait(replica);

@@ -5,13 +5,11 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/collectives/all_reduce.h"
-#include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/collectives/all_reduce.h"
+#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/through_host.h"
-#include "worker/library/runtime/collectives/collective_gather.h"
-#include "worker/library/runtime/collectives/collective_options.h"
 
 cadre_status collective_sparse_check(const cadre_sparse *sparse, struct cadre_error *error)
 {

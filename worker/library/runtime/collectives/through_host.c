@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/collectives/through_host.h"
+#include "worker/library/runtime/collectives/collective_device.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective_queue.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Blocks of devices side by side in a mesh: which device is which logical device of which replica.
  * The program builds an assignment; logical_device.c uses it. */
-#include "worker/library/runtime/devices/device_assignment.h"
+#include "worker/library/runtime/devices/logical_device.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include "common/model/limits.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/devices/gpus.h"
 
 struct device_inventory devices_inventory(void)
 {

@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cadre/replica.h"
 #include "common/base/error.h"
 #include "worker/library/device/local_device.h"
+#include "worker/library/runtime/api/environment.h"
 #include "worker/library/runtime/strategy/device_list.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
 
 /* The devices that this process can use. */
 struct device_inventory {
@@ -43,9 +46,43 @@ cadre_status devices_of_names(const struct device_inventory *inventory,
     const struct device_host *host, const char *function, const char *const names[], size_t count,
     struct device_list *ret_list, struct cadre_error *error);
 
+#define DEVICES_TEXT_BYTES 128
 /* The devices for people, without the task, which is this one: "CPU:0, CPU:1"; of many the first
  * few. Returns `text`. */
-#define DEVICES_TEXT_BYTES 128
 const char *devices_text(const struct device_list *list, char text[DEVICES_TEXT_BYTES]);
+
+/* --- gpus.c --- */
+
+struct device;
+
+/* Whether the program has called cadre_enable_gpus. */
+bool gpus_enabled(void);
+
+/* Warns, once, that a program which was started by hand on a terminal leaves GPUs idle. Opens no
+ * driver. */
+void gpus_hint_idle(const struct environment *environment);
+
+/* Opens the devices of the strategy's list and gives them to its replicas. Its effect on sums when
+ * some of them are CPUs is in regroup/connect_devices.c. */
+cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error);
+
+/* A tensor of zeros in the memory of `device` (NULL: the host's), in the order of its compute
+ * stream; the caller's. */
+cadre_status gpus_tensor_zeros(struct device *device, cadre_dtype dtype, uint32_t rank,
+    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error);
+/* A copy of `tensor` in the memory of `device`, in the same order; the caller's. */
+cadre_status gpus_tensor_copy(struct device *device, const cadre_tensor *tensor,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
+/* --- devices_hooks.c: the replicas' devices as a part of a strategy --- */
+
+struct logical_devices;
+
+struct devices_part {
+    char host_name[CADRE_DEVICE_NAME_BYTES]; /* for what is not on its replica's GPU */
+    struct logical_devices *logical;         /* of the replicas; NULL: one each */
+};
+
+extern const struct strategy_hooks devices_hooks;
 
 #endif

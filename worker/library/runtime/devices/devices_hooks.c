@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/devices/devices_hooks.h"
+#include "worker/library/runtime/devices/devices.h"
 
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/replica/step_admission.h"

@@ -9,18 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/gpus/pci_gpus.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "common/gpus/pci_gpus.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/devices/devices_hooks.h"
-#include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/api/show.h"
-#include "worker/library/runtime/strategy/strategy_registry.h"
+#include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 
 /* Of NVIDIA's driver; without it this process cannot use a card that the kernel lists. */
 #define DRIVER_NODE "/dev/nvidiactl"

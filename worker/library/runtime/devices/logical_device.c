@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which logical devices a replica has, and functions that run on them: device 0 is the replica's
  * own thread, each other one a thread that is started at its first use. Replica functions call it.
- * */
+ */
 #include "worker/library/runtime/devices/logical_device.h"
 
 #include <stdlib.h>
@@ -10,9 +10,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/devices/devices_hooks.h"
-#include "worker/library/runtime/devices/device_assignment.h"
-#include "worker/library/runtime/devices/logical_gpus.h"
+#include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/step/outputs.h"

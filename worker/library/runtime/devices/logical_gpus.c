@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Logical devices that are GPUs: which ones, by the assignment. */
-#include "worker/library/runtime/devices/logical_gpus.h"
+#include "worker/library/runtime/devices/logical_device.h"
 
 #include <stdio.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/devices/device_assignment.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
 /* The GPUs that the replicas would be on: "GPU:0, GPU:2", cut off where there is no more room. */

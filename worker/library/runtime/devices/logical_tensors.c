@@ -4,7 +4,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/devices/gpus.h"
+#include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/replica/step_admission.h"
 

@@ -14,9 +14,9 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/api/show.h"
-#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/devices/logical_device.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
 #define IDLE_TIMEOUT_S 10 /* for the work on a device when a step has failed */

@@ -10,11 +10,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/digests/digests_part.h"
-#include "worker/library/runtime/digests/pause_digest.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/replica/verified_position.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"
-#include "worker/library/runtime/state/checkpoint/checkpoint_agreed.h"
 #include "worker/library/runtime/state/layout/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

@@ -6,9 +6,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/digests/digests_part.h"
-#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/replica/verified_position.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_status hash_on_replica(

@@ -42,4 +42,15 @@ cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error);
  * processes are started again. */
 cadre_status divergence_fail(cadre_strategy *strategy, const char *text, struct cadre_error *error);
 
+/* --- pause_digest.c: whether the state is still that of the pause. A task in which a bit has
+ * flipped since may have given its state to all others, so that only it can find that --- */
+
+/* Whether a local replica, whose state before the current step has this digest, had another state
+ * where it paused before that step. */
+bool pause_digest_differs(const cadre_strategy *strategy, uint64_t digest);
+
+/* The digest that the replica sends for a state with this digest: if its state was another one, a
+ * number that no other sends, so that all search whose state is not right. */
+uint64_t pause_digest_to_send(const cadre_replica *replica, uint64_t digest);
+
 #endif

@@ -9,7 +9,6 @@
 #include "common/pure/assert.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/digests/digests_part.h"
-#include "worker/library/runtime/digests/pause_digest.h"
 #include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/digests/pause_digest.h"
+#include "worker/library/runtime/digests/digests_part.h"
 
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
-#include "worker/library/runtime/digests/digests_part.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/input/batch_device.h"
+#include "worker/library/runtime/input/input.h"
 
 #include <stdlib.h>
 

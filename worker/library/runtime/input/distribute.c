@@ -11,7 +11,6 @@
 #include "worker/library/input/node/node.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* Of datasets, without their iterators. */

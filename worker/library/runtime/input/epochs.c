@@ -5,7 +5,7 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/input/reports.h"
-#include "worker/library/runtime/regroup/join.h"
+#include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 

@@ -5,8 +5,8 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 
 static bool input_has(const cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
 {

@@ -11,6 +11,8 @@
 #include "common/model/task_message.h"
 #include "worker/library/input/distribution/distributed_input.h"
 #include "worker/library/input/distribution/input_prefetcher.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
+#include "worker/library/runtime/values/values.h"
 
 /* The position of a dataset. It is part of the state, in the manifest. */
 struct dataset_position {
@@ -234,7 +236,7 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
 void files_distributed(cadre_distributed_dataset *distributed);
 
 /* An epoch begins: its files are shared out. *ret_reopen: the input is to be opened again for it.
- * */
+ */
 cadre_status files_begin(
     cadre_distributed_dataset *distributed, bool *ret_reopen, struct cadre_error *error);
 
@@ -277,5 +279,36 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
 /* Compares a joiner's with that of the task whose state it takes. INVALID_ARGUMENT: they differ. */
 cadre_status pipelines_match(
     const cadre_distributed_dataset *distributed, const char *theirs, struct cadre_error *error);
+
+/* --- batch_device.c --- */
+
+/* Begins it for all replicas that are on devices: their tensors become tensors of the device, which
+ * copies them in the order of its copy stream; compute waits for batch->staged. Strings stay. The
+ * source of a copy is kept as long as it is read. `user`: the distributed dataset. An input_stage.
+ */
+cadre_status batch_to_devices(
+    void *user, struct distributed_batch *batch, struct cadre_error *error);
+
+/* --- step_agreement.c: steps of pipelines that each task has for itself. Whether a step exists,
+ * and how many rows it has, all tasks determine in a collective outside of steps --- */
+
+/* What all tasks have together. */
+struct step_agreement {
+    uint64_t generation; /* in which it was made: not the present one where others completed it */
+    uint64_t present;    /* replicas of all tasks that have an element; 0: there is no such step */
+    uint64_t rows;
+    struct consumed_samples all; /* FILE: of all tasks */
+};
+
+/* Frees what it owns, and zeroes it. */
+void step_agreement_clear(struct step_agreement *step_agreement);
+
+/* Reads step `step` of epoch `epoch` and agrees on it. `held` (may be NULL) is the batch of that
+ * step that the program holds: while the input is cut as it was for it, it is not read
+ * again; with `keeps` in no case. *ret_batch is empty then, else the caller's to clear. The error
+ * of a task that could not read is given on all, ABORTED on the others. */
+cadre_status step_agreement_make(cadre_distributed_dataset *distributed, uint64_t epoch,
+    uint64_t step, const cadre_per_replica *held, bool keeps, struct distributed_batch *ret_batch,
+    struct step_agreement *ret_agreement, struct cadre_error *error);
 
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 

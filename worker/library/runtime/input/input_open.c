@@ -6,7 +6,6 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/input/node/user_call.h"
-#include "worker/library/runtime/input/batch_device.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"

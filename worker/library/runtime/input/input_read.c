@@ -6,11 +6,10 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/runtime/input/step_agreement.h"
-#include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/api/show.h"
-#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/input/reports.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* Passing over what was read before is shown after this long, and again after that. */
 #define REPLAY_SILENT_US CADRE_US_PER_S

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A batch that the program holds, in another layout or another generation. */
 #include "common/pure/assert.h"
-#include "worker/library/runtime/input/step_agreement.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

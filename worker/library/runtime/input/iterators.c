@@ -10,7 +10,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/regroup/join.h"
+#include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_distributed_dataset *iterators_find(const cadre_strategy *strategy, const char *name)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_next: the next batch of the current epoch of a distributed dataset. The program calls it.
- * */
+ */
 #include <inttypes.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/input/step_agreement.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/regroup/join.h"
+#include "worker/library/runtime/input/reports.h"
+#include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
-#include "worker/library/runtime/input/reports.h"
 
 /* Makes a value of the program with the tensors of the input's batch. */
 static cadre_status make_batch(cadre_distributed_dataset *distributed,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/input/report_shards.h"
+#include "worker/library/runtime/input/reports.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"

@@ -11,10 +11,8 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/api/name.h"
-#include "worker/library/runtime/input/report_shards.h"
 #include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)

@@ -58,4 +58,10 @@ void reports_flush(cadre_strategy *strategy);
 /* Ends the bar on the terminal. */
 void reports_end(cadre_strategy *strategy);
 
+/* --- report_shards.c --- */
+
+/* Sends the chief's report, in the program's thread. Of a dataset with many files some are named:
+ * those that are not read yet come first. */
+void report_shards(cadre_strategy *strategy);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The agreement of all tasks on a step whose pipelines are their own: which replicas have an
  * element, how many rows, which samples of which files. next.c and input_refresh.c call it. */
-#include "worker/library/runtime/input/step_agreement.h"
+#include "worker/library/runtime/input/input.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,13 +11,12 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/devices/devices.h"
-#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
-#include "worker/library/runtime/lifecycle/lifetime.h"
-#include "worker/library/runtime/lifecycle/hook_list.h"
+#include "worker/library/runtime/lifecycle/constructors.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/scope.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct environment alone; /* of a program which is the whole job, without checkpoints */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/lifecycle/hook_list.h"
+#include "worker/library/runtime/lifecycle/constructors.h"
 
 #include "worker/library/runtime/collectives/collectives.h"
-#include "worker/library/runtime/devices/devices_hooks.h"
+#include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/input/input_hooks.h"
 #include "worker/library/runtime/preemption/preemption.h"
@@ -13,7 +13,6 @@
 #include "worker/library/runtime/variables/variables_hooks.h"
 
 /* From top to bottom. At the beginning of a step the moments go down this list, at its end up.
- *
  *
  *                 begin, bind, complete        returned, commit, undo      a generation
  *   preemption    may stop the job here

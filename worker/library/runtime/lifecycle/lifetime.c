@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/lifecycle/lifetime.h"
+#include "worker/library/runtime/lifecycle/constructors.h"
 
 #include "cadre/strategy.h"
 #include "common/pure/assert.h"

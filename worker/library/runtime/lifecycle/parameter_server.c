@@ -7,14 +7,13 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/closures/worker_strategy.h"
-#include "worker/library/runtime/ps_job/ps_job.h"
-#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
-#include "worker/library/runtime/lifecycle/lifetime.h"
-#include "worker/library/runtime/lifecycle/hook_list.h"
+#include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/lifecycle/constructors.h"
 #include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
 #include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 
 static const char function[] = "cadre_strategy_parameter_server";
 

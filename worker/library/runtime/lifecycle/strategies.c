@@ -11,12 +11,10 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/devices/devices.h"
-#include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
-#include "worker/library/runtime/lifecycle/lifetime.h"
-#include "worker/library/runtime/lifecycle/hook_list.h"
+#include "worker/library/runtime/lifecycle/constructors.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 
 /* The arguments of a constructor. */
 struct request {

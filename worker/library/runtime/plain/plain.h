@@ -8,10 +8,28 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cadre/plain.h"
+#include "common/model/job.h"
+#include "common/model/limits.h"
 #include "worker/library/runtime/task/membership.h"
-#include "worker/library/runtime/plain/plain_report.h"
+
+struct plain;
+
+struct plain_report {
+    uint64_t step;
+    uint64_t steps;
+    uint64_t reported_us;
+    bool changed;   /* since it was last sent or drawn */
+    bool bar_drawn; /* a bar that is redrawn is on the terminal */
+    uint32_t metric_count;
+    struct metric metrics[LIMIT_METRICS]; /* names point into `names` */
+    char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
+};
+
+/* Sends or prints what is new, at the end, and ends the bar on the terminal. */
+void plain_report_end(struct plain *plain);
 
 /* The thread that calls the program's function when the job is over. */
 struct plain_abort_watch {
@@ -77,7 +95,7 @@ struct plain_ranks {
     uint32_t local_tasks;
 };
 /* Whether the process is a task of a plain program, also after its end; then *ret_standing is set.
- * */
+ */
 bool plain_get_ranks(struct plain_ranks *ret_standing);
 
 #endif

@@ -8,7 +8,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/plain/plain.h"
-#include "worker/library/runtime/task/generation_end.h"
+#include "worker/library/runtime/task/task.h"
 
 static void *watch_run(void *user)
 {

@@ -6,7 +6,7 @@
 /* The process is one task of one job. After cadre_plain_finish only the ranks are left. */
 static _Atomic(struct plain *) the_plain;
 static atomic_bool ranks_known;
-static struct plain_ranks standing; /* once `stood` */
+static struct plain_ranks standing; /* valid once `ranks_known` */
 
 bool plain_get_ranks(struct plain_ranks *ret_standing)
 {

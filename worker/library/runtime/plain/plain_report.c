@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/plain/plain_report.h"
+#include "worker/library/runtime/plain/plain.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,8 +8,6 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/api/name.h"
-#include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/api/show.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)

@@ -12,11 +12,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/mesh/mesh.h"
-#include "worker/library/runtime/cluster/cluster_choice.h"
-#include "worker/library/runtime/cluster/session_cluster.h"
-#include "worker/library/runtime/program/checkpoint_settings.h"
-#include "worker/library/runtime/program/restore_position.h"
 #include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/cluster/cluster_member.h"
+#include "worker/library/runtime/cluster/session_cluster.h"
+#include "worker/library/runtime/program/checkpoints.h"
 
 /* The process is one task of one job: this is its only global state besides its strategies. */
 static struct {

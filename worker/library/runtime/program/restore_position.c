@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/program/restore_position.h"
+#include "worker/library/runtime/program/checkpoints.h"
 
 #include <string.h>
 

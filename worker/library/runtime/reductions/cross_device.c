@@ -9,12 +9,12 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/reductions/reductions.h"
-#include "worker/library/runtime/collectives/collective_pack.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/reductions/custom_ops.h"
 #include "worker/library/runtime/reductions/reduce.h"
-#include "worker/library/runtime/arithmetic/numbers.h"
-#include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/reductions/reductions.h"
 
 /* --- the choice --- */
 

@@ -11,7 +11,6 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/regroup.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
 
 /* One result: a header, then its bytes. A record is a row of them. */
 struct between_steps_entry {

@@ -5,9 +5,11 @@
 #ifndef CADRE_RUNTIME_BETWEEN_STEPS_H
 #define CADRE_RUNTIME_BETWEEN_STEPS_H
 
-#include "worker/library/runtime/regroup/regroup_part.h"
-#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/strategy/strategy.h"
+
+#define STRATEGY_CALL_TEXT_BYTES 160
 
 /* A collective outside of steps, done again in the next generation when a peer is lost. So
  * `function` may be called several times; between two calls everything may have changed, above all
@@ -20,8 +22,7 @@
  *
  * `what` names it in the errors of tasks that do something else: "cadre_reduce(CADRE_SUM) of f32
  * [2, 3]", cut off after STRATEGY_CALL_TEXT_BYTES - 1. A call of the mesh without a note gets it.
- * */
-#define STRATEGY_CALL_TEXT_BYTES 160
+ */
 cadre_status strategy_between_steps(cadre_strategy *strategy, const char *what,
     strategy_function function, void *user, struct cadre_error *error);
 

@@ -7,8 +7,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/api/show.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
-#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 
 static uint64_t regroup_connect_devices_offer(
     const cadre_strategy *strategy, const char **ret_reason)

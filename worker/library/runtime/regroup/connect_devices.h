@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "worker/library/runtime/regroup/member_status.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* Fills in the devices of this task's status. */

@@ -7,10 +7,9 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/connect_devices.h"
-#include "worker/library/runtime/task/membership.h"
-#include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/hooks.h"
+#include "worker/library/runtime/task/membership.h"
 
 /* --- the mesh --- */
 
@@ -72,7 +71,7 @@ void generation_close_mesh(cadre_strategy *strategy)
 /* --- the roster --- */
 
 /* All tasks have equally many replicas, because the split of a batch and the replica ids assume it.
- * */
+ */
 static cadre_status check_roster(
     const cadre_strategy *strategy, const struct task_roster *roster, struct cadre_error *error)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/regroup/join.h"
-
 #include "worker/library/runtime/regroup/generation.h"
-#include "worker/library/runtime/regroup/sync.h"
+
 
 cadre_status join_job(cadre_strategy *strategy, uint32_t stream, join_passes passes,
     const void *user, bool *ret_passed, struct cadre_error *error)

@@ -4,7 +4,18 @@
 #ifndef CADRE_RUNTIME_REGROUP_H
 #define CADRE_RUNTIME_REGROUP_H
 
+#include "worker/library/runtime/regroup/member_status.h"
 #include "worker/library/runtime/strategy/strategy.h"
+
+struct between_steps_log;
+
+/* What a strategy keeps from one generation to the next, and of the one that it is in. */
+struct regroup_part {
+    struct between_steps_log *between_steps;
+    uint64_t between_steps_count;         /* outside collectives since the last step */
+    struct device_summary device_summary; /* of all tasks of the generation */
+    uint64_t warned_devices;              /* 1 + the generation of the last warning of them */
+};
 
 /* Makes what a strategy keeps for its generations. */
 cadre_status regroup_open(cadre_strategy *strategy, struct cadre_error *error);

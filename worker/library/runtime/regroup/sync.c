@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The state at the first position of a generation: the exchange of statuses, the decision,
  * passing on, taking over; and the load from a checkpoint. generation.c and join.c call it. */
-#include "worker/library/runtime/regroup/sync.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/regroup/generation.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/regroup/connect_devices.h"
 #include "worker/library/runtime/regroup/between_steps.h"
+#include "worker/library/runtime/regroup/connect_devices.h"
 #include "worker/library/runtime/regroup/member_status.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/regroup/transfer.h"
-#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/hooks.h"
 

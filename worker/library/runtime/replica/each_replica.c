@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
 struct each {

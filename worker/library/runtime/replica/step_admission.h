@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "cadre/replica.h"
+#include "cadre/strategy.h"
 #include "cadre/variable.h"
 #include "common/base/error.h"
 #include "worker/library/mesh/mesh.h"
@@ -110,7 +111,7 @@ struct cadre_replica {
 };
 
 /* Prepares the step at the task's position; no replica is running. `own`: what this task consumes.
- * */
+ */
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const char *const *input_names, const struct step_consumption *own);
 
@@ -153,5 +154,11 @@ cadre_status step_collective_end(
 /* After a replica's function returned OK, or failed as all others do: INVALID_ARGUMENT when another
  * has begun more collectives. */
 cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error);
+
+/* --- verified_position.c: the newest position at which all replicas' states were equal --- */
+
+/* They were, by digests that are all `digest`: kept, and reported to the coordinator. No replica
+ * runs, or this is the thread of the first. */
+void verified_position_record(cadre_strategy *strategy, uint64_t position, uint64_t digest);
 
 #endif

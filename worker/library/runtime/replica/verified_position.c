@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/replica/verified_position.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/strategy/strategy.h"

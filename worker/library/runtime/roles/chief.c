@@ -6,7 +6,6 @@
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/served/served.h"
-#include "worker/library/runtime/roles/local_servers.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 cadre_status chief_begin(

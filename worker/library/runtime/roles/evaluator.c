@@ -9,13 +9,12 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/ps_job/ps_task.h"
-#include "worker/library/runtime/ps_job/ps_job.h"
-#include "worker/library/runtime/ps_job/progress_note.h"
 #include "worker/library/runtime/api/show.h"
-#include "worker/library/runtime/api/name.h"
-#include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/ps_job/progress_note.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/ps_job/ps_task.h"
+#include "worker/library/runtime/served/served.h"
 
 #define ASK_US         (CADRE_US_PER_S / 4) /* how often the progress is read, at most */
 #define INTERVAL_S_MAX (365.0 * 24 * 3600)

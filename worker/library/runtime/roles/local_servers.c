@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A ps job by hand: its workers and servers as threads of the chief's process, with one
  * directory each. chief.c begins and ends it. */
-#include "worker/library/runtime/roles/local_servers.h"
+#include "worker/library/runtime/roles/chief.h"
 
 #include <errno.h>
 #include <pthread.h>

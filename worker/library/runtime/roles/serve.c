@@ -18,12 +18,12 @@ static cadre_status serve_check(const struct environment *environment, struct ca
     if (environment == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_serve was called before cadre_init; call it behind, in tasks where "
-            "cadre_task_serves() says so");
+            "cadre_task_serves() is true");
     }
     if (ps_job_current() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_serve was called in %s %" PRIu32
-            " of a job that is at work; call it once, in tasks where cadre_task_serves() says so",
+            " of a job that is at work; call it once, in tasks where cadre_task_serves() is true",
             role_name(ps_job_current()->role), ps_job_current()->index);
     }
     if (environment->role == ROLE_WORKER || environment->role == ROLE_SERVER) {
@@ -32,7 +32,7 @@ static cadre_status serve_check(const struct environment *environment, struct ca
     CADRE_TRY(program_choose_part(CLUSTER_PS_JOB, error));
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "cadre_serve was called in %s%s, which has nothing to serve; call it only where "
-        "cadre_task_serves() says so",
+        "cadre_task_serves() is true",
         environment->role == ROLE_NONE ? "a task of no job with parameter servers" : "the ",
         role_name(environment->role));
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/library/runtime/api/name.h"
-#include "worker/library/runtime/served/served_note.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/served.h"
+#include "worker/library/runtime/served/served_note.h"
 
 #define NAMES_BYTES 320 /* of a message */
 

@@ -8,7 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/api/name.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/row_groups.h"
 #include "worker/library/runtime/served/served_call.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values of variables as one file of tensors, for other programs. The program calls cadre_export.
- * */
+ */
 #include "cadre/export.h"
 
 #include <stdio.h>
@@ -10,17 +10,16 @@
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/between_steps.h"
-#include "worker/library/runtime/regroup/sync.h"
-#include "worker/library/runtime/state/format/checkpoint_file.h"
+#include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/state/checkpoint/first_task.h"
+#include "worker/library/runtime/state/create/variable_create.h"
+#include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/state/format/safetensors.h"
 #include "worker/library/runtime/state/layout/state.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/layout/streamed.h"
-#include "worker/library/runtime/state/create/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"

@@ -10,12 +10,12 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/regroup/regroup.h"
-#include "worker/library/runtime/state/restore/register.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 #include "worker/library/runtime/state/layout/registered.h"
-#include "worker/library/runtime/state/restore/restoration.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/layout/streamed.h"
-#include "worker/library/runtime/state/create/variable_create.h"
+#include "worker/library/runtime/state/restore/initial_value.h"
+#include "worker/library/runtime/state/restore/restoration.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- how they fit --- */
@@ -149,12 +149,12 @@ static cadre_status check_match(
     }
     if (match >= CADRE_RESTORED_EXISTING && result->missing_count > 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s holds no value of %s; where that is meant, ask for CADRE_RESTORED_PARTIAL",
+            "%s holds no value of %s; where that is intended, use CADRE_RESTORED_PARTIAL",
             result->path, list_text(result->missing, result->missing_count, names));
     }
     if (match >= CADRE_RESTORED_CONSUMED && result->unused_count > 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "nothing of the program took %s from %s; where that is meant, ask for "
+            "nothing of the program took %s from %s; where that is intended, use "
             "CADRE_RESTORED_EXISTING",
             list_text(result->unused, result->unused_count, names), result->path);
     }

@@ -8,8 +8,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/regroup/join.h"
 #include "worker/library/runtime/regroup/between_steps.h"
+#include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -17,7 +17,6 @@
 #include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/step/outputs.h"
 #include "worker/library/runtime/step/run.h"
-#include "worker/library/runtime/step/run_replica.h"
 #include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/values/values.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/step/run_replica.h"
+#include "worker/library/runtime/step/run.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"

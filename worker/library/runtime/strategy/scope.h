@@ -23,7 +23,7 @@ struct scope {
 /* Puts the thread's scopes aside, for a function of the program that begins with none. */
 struct scope scope_suspend(void);
 /* Restores them. FAILED_PRECONDITION: the function left scopes open, or closed more than it opened.
- * */
+ */
 cadre_status scope_resume(
     const struct scope *scope, const char *function, struct cadre_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/task/generation_end.h"
+#include "worker/library/runtime/task/task.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/task_state.h"

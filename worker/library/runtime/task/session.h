@@ -9,6 +9,7 @@
 #define CADRE_RUNTIME_SESSION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 #include "common/model/task_message.h"
@@ -64,5 +65,21 @@ cadre_status session_socket_open(
  * it, so that they need not be secret on the wire; NULL: they are taken as they are. */
 cadre_status session_socket_adopt(int fd, const char *who, const uint8_t *secret,
     struct session **ret_session, struct cadre_error *error);
+
+/* --- session_key.c: keys of the mesh that are sent in the clear --- */
+
+#define SESSION_KEY_BYTES 32
+
+/* Mixes a generation's key with the secret, in place. */
+void session_key_mix(const uint8_t secret[SESSION_KEY_BYTES], uint8_t key[SESSION_KEY_BYTES]);
+
+/* --- socket_connection.c: for session_socket.c --- */
+
+/* Connects and exchanges preambles, waiting until `deadline_us` (monotonic) at most, or until
+ * `stop_fd` (-1: none) becomes readable, which is CANCELLED. *ret_fd is non-blocking,
+ * close-on-exec and the caller's; -1 on error. UNAVAILABLE: no process listens, or the other side
+ * closed. */
+cadre_status socket_connection_open(
+    const char *path, int stop_fd, uint64_t deadline_us, int *ret_fd, struct cadre_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/task/session_key.h"
+#include "worker/library/runtime/task/session.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

@@ -19,8 +19,6 @@
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/task/session_key.h"
-#include "worker/library/runtime/task/socket_connection.h"
 
 #define GREETING_US      (10 * CADRE_US_PER_S)
 #define RECONNECT_US     (3600 * CADRE_US_PER_S) /* then the session is lost */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/task/socket_connection.h"
+#include "worker/library/runtime/task/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -141,18 +141,18 @@ void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_
  * `stops` there. Any thread. */
 void task_preempt(struct task *task, bool stops);
 
-/* The program begins a step: all that it does between two is done. Returns whether its job stops
- * here, or pauses because a task joins or leaves. Then task_report_paused reports that, with the
- * digest of its state (0: not known), unless the job goes on otherwise meanwhile. Where it has
- * stopped the state is to be saved, and bye follows; where it pauses, another generation. */
 enum task_pause_point {
     TASK_CONTINUES = 0,
     TASK_PAUSES, /* before the step that was begun; not reported yet: task_admit returns ABORTED */
     TASK_STOPS,  /* here; not reported yet */
     TASK_STOPPED
 };
+/* The program begins a step: all that it does between two is done. Returns whether its job stops
+ * here, or pauses because a task joins or leaves. Where it has stopped the state is to be saved,
+ * and bye follows; where it pauses, another generation. */
 enum task_pause_point task_pause_point(struct task *task);
-/* Reports the pause or stop of task_pause_point. */
+/* Reports the pause or stop of task_pause_point, with the digest of the state (0: not known),
+ * unless the job goes on otherwise meanwhile. */
 void task_report_paused(struct task *task, uint64_t digest);
 
 /* Before this step the chief is to save the state; POSITION_NONE: none is requested. */
@@ -178,7 +178,7 @@ void task_diverged(struct task *task, struct generation generation,
 
 /* Reports that the program is done in `generation`, with the digest of its state (0: not known):
  * false when another one is planned already, in which it may be the chief, and has to save first.
- * */
+ */
 bool task_finish(struct task *task, struct generation generation, uint64_t digest);
 /* After task_finish: waits for permission to exit (bye). *ret_void: the task was superseded, and
  * its process must end without doing anything more (protocol, rule 16); the error says why. */
@@ -189,5 +189,15 @@ bool task_dismissed(struct task *task);
 
 /* Steps that are applied. Any thread. */
 uint64_t task_position(struct task *task);
+
+/* --- generation_end.c: the end of a task that goes on in no other generation --- */
+
+/* Waits until this task's generation ends other than in order, and returns why; or until *stop is
+ * set by task_cancel_await, then CADRE_OK. Any thread. */
+cadre_status task_await_generation_end(
+    struct task *task, const bool *stop, struct cadre_error *error);
+
+/* Sets *stop and wakes the thread that waits with it. */
+void task_cancel_await(struct task *task, bool *stop);
 
 #endif

@@ -13,8 +13,8 @@
 #include "worker/library/input/node/component_names.h"
 #include "worker/library/input/node/user_call.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* Both counts are in one integer, so that they change together. */

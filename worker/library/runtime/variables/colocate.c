@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/devices/devices_hooks.h"
+#include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/remote_variable.h"
 

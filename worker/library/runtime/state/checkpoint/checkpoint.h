@@ -62,12 +62,25 @@ cadre_status checkpoint_verify_folder(
  * NOT_FOUND: a variable that it does not hold; INVALID_ARGUMENT: another type or shape, or no
  * manifest. Values that the program does not have are ignored. After an error the state is
  * unchanged, but for a tensor that does not match its hash: that is found when all is taken over.
- * */
+ */
 cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     uint64_t *ret_position, struct cadre_error *error);
 
 /* The job stops at this task's position: when it returns the chief has written its state, and
  * reported it; others do nothing. */
 cadre_status checkpoint_before_stop(struct cadre_strategy *strategy, struct cadre_error *error);
+
+/* --- checkpoint_agreed.c: whether the copy that the chief writes is the state of all replicas; a
+ * bit may flip in it between the moment when it is taken and the one when the writer hashes it ---
+ */
+
+/* The replicas' states at `position` were compared, and all have this digest: the part that is
+ * written, or will be, is reported with that. Any thread in which no copy is taken. */
+void checkpoint_agreed(const struct cadre_strategy *strategy, uint64_t position, uint64_t digest);
+
+/* Under the lock: a copy is taken, of a state that has the digest `held`; 0: that is not known. */
+void checkpoint_agreed_begin(struct checkpointer *checkpointer, uint64_t held);
+/* Under the lock: whether the copy's digest is one that all replicas had there. */
+bool checkpoint_agreed_on(const struct checkpointer *checkpointer, uint64_t digest);
 
 #endif

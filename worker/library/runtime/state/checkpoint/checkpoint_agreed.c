@@ -3,7 +3,7 @@
  * the program may change what no step writes, and save or step there again. Where none was compared
  * there, a later comparison proves that the chief's state was that of all, and its digest is known
  * where the copy was taken on demand. */
-#include "worker/library/runtime/state/checkpoint/checkpoint_agreed.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint/checkpointer.h"

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/sha256.h"
 #include "common/model/task_message.h"
 #include "worker/library/runtime/state/checkpoint/manifest.h"
 #include "worker/library/runtime/state/format/safetensors.h"
@@ -51,11 +52,23 @@ cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     const struct cadre_strategy *strategy, bool *ret_same, struct cadre_error *error);
 
 /* The hashes of the copy, into the manifest too, and its digest; in the thread that has the copy.
- * */
+ */
 cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_error *error);
 
 /* The header of the file, before the data: *ret_bytes is the caller's to free. */
 cadre_status checkpoint_copy_header(const struct checkpoint_copy *copy, char **ret_bytes,
     size_t *ret_size, struct cadre_error *error);
+
+/* --- checkpoint_write.c: the file of tensors, then the manifest that names its blocks, so that a
+ * manifest that exists has its tensors, whenever the writer dies --- */
+
+/* Any thread, as long as no other uses the copy. Returns the manifest's size and hash, for the
+ * report. */
+cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder,
+    uint64_t *ret_manifest_bytes, struct sha256 *ret_manifest_hash, struct cadre_error *error);
+
+/* The file of tensors alone, for people. */
+cadre_status checkpoint_write_tensors(
+    struct checkpoint_copy *copy, const char *folder, struct cadre_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/between_steps.h"
-#include "worker/library/runtime/regroup/sync.h"
+#include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpoint/checkpointer.h"
 #include "worker/library/runtime/state/checkpoint/first_task.h"

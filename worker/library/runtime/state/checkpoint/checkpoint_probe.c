@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/between_steps.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpoint/checkpointer.h"
-#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/state/layout/state_part.h"
-#include "worker/library/runtime/replica/each_replica.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct probing {

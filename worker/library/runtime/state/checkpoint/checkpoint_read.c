@@ -12,8 +12,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/state/format/checkpoint_sum.h"
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
+#include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define NO_BLOCK SIZE_MAX

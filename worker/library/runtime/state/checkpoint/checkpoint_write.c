@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes a copy of the state: the tensors in blocks with checksums, then the manifest. The
  * writer's thread in checkpoint.c calls it. */
-#include "worker/library/runtime/state/checkpoint/checkpoint_write.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
-#include "worker/library/runtime/state/format/checkpoint_sum.h"
+#include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/state/layout/streamed.h"
 
 #define BLOCK_BYTES LIMIT_CHECKPOINT_BLOCK_BYTES

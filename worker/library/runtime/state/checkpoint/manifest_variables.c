@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/api/name.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/layout/streamed.h"

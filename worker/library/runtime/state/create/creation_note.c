@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/state/create/creation_note.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 
 #include <stdio.h>
 #include <string.h>

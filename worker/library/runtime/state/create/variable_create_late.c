@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/state/create/variable_create_late.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/state/create/creation_note.h"
-#include "worker/library/runtime/state/create/variable_in_step.h"
 #include "worker/library/runtime/state/create/variable_name.h"
 #include "worker/library/runtime/variables/change.h"
 

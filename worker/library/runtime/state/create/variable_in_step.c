@@ -1,14 +1,15 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/state/create/variable_in_step.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * A variable that a step creates: made by local replica 0, agreed on and shared in two collectives.
+ * variable_create_late.c calls it, state_hooks.c at the end of the step. */
+#include "worker/library/runtime/state/create/variable_create.h"
 
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/state/create/creation_note.h"
-#include "worker/library/runtime/state/restore/restore.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/restore/initial_value.h"
+#include "worker/library/runtime/state/restore/restore.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_list.h"
 
@@ -107,7 +108,7 @@ static cadre_status share_values(cadre_replica *replica, const struct step_call 
     return component_edit_end(variable, component, values, status, error);
 }
 
-/* Also where there is nothing to share all know now that it is in the list. */
+/* A collective also without a value to share, so that the variable is in the list on all. */
 static cadre_status variable_in_step_share(cadre_replica *replica, const struct step_call *call,
     cadre_variable *variable, bool restored, struct cadre_error *error)
 {

@@ -36,7 +36,7 @@ static cadre_status write_failed(
 }
 
 /* Before it is locked another writer may take it for a dead one's and remove it; then *ret_again.
- * */
+ */
 static bool checkpoint_file_lock(const struct checkpoint_file *file, bool *ret_again)
 {
     struct stat facts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/state/format/checkpoint_sum.h"
+#include "worker/library/runtime/state/format/checkpoint_file.h"
 
 #include <isa-l/crc.h>
 

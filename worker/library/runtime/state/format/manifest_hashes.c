@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/state/format/manifest_hashes.h"
+#include "worker/library/runtime/state/format/manifest_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

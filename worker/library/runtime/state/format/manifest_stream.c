@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A distributed dataset as JSON, and back. manifest.c writes, manifest_read.c reads. */
-#include "worker/library/runtime/state/format/manifest_stream.h"
+#include "worker/library/runtime/state/format/manifest_json.h"
 
 #include <errno.h>
 #include <inttypes.h>

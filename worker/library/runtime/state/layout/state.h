@@ -16,6 +16,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 #include "common/model/limits.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct cadre_strategy;
 struct cadre_variable;
@@ -69,5 +70,19 @@ void state_undo(struct cadre_strategy *strategy);
 /* The received state is a checkpoint's: at the commit the replicas' components of variables that
  * are combined when read become what adds up to the total, instead of beginning again. */
 void state_restored(void);
+
+/* --- state_layout.c: names the difference of two layouts --- */
+
+/* The first difference between this task's layout (state_layout) and that of the task of rank
+ * `source`, which all tasks receive: INVALID_ARGUMENT, or another error. CADRE_OK: all that differ
+ * lack only what steps have created there, and will make it. `differs`: this task's layout does. A
+ * part of a strategy_function: every local replica of every task calls it, with the same source. */
+cadre_status state_layout_compare(cadre_strategy *strategy, uint32_t local, uint32_t source,
+    bool differs, struct cadre_error *error);
+
+/* Fills `error`: the first text line that differs, but for variables that are missing here. `rank`
+ * has `own`, `source` has `theirs`. */
+cadre_status state_layout_difference(
+    uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error);
 
 #endif

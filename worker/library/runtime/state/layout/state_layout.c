@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/state/layout/state_layout.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * The layout of a state as text, compared between a source and the tasks that lack its state.
+ * state_hooks.c calls it. */
+#include "worker/library/runtime/state/layout/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +12,8 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/variables/variable.h"
 

@@ -29,7 +29,7 @@ struct initial_value {
     struct cadre_error own;   /* why it could not be made here; code OK: it could */
 };
 
-/* A variable that the current step creates; create/variable_in_step.h makes it. */
+/* A variable that the current step creates; create/variable_in_step.c makes it. */
 struct variable_in_step {
     cadre_variable *variable; /* what local replica 0 has made last */
     struct initial_value value;

@@ -10,15 +10,14 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
-#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/regroup/regroup.h"
-#include "worker/library/runtime/state/restore/register.h"
 #include "worker/library/runtime/state/layout/registered.h"
+#include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/state/restore/initial_value.h"
 #include "worker/library/runtime/state/restore/restoration.h"
 #include "worker/library/runtime/state/restore/restore.h"
-#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_status register_check(const cadre_strategy *strategy, const char *name,

@@ -193,7 +193,7 @@ struct opening {
 };
 
 /* Path, then tensors. They may be those of an attempt that others had completed (between_steps.h).
- * */
+ */
 struct restoration_sizes {
     uint64_t path;
     uint64_t tensors;

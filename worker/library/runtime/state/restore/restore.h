@@ -45,7 +45,7 @@ cadre_status restore_strings(struct cadre_strategy *strategy, const cadre_variab
 
 /* A part of a strategy_function: every replica gets the strings of rank 0's first one, and local
  * replica 0 makes them the variable's value. `strings`: at rank 0, of restore_strings; else NULL.
- * */
+ */
 cadre_status restore_share_strings(struct cadre_strategy *strategy, uint32_t local,
     cadre_variable *variable, const cadre_tensor *strings, struct cadre_error *error);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a strategy may be made in this program, and ended by it. */
-#ifndef CADRE_RUNTIME_LIFETIME_H
-#define CADRE_RUNTIME_LIFETIME_H
+ * What all constructors of strategies use: whether one may be made, or ended, in this program
+ * (lifetime.c), and the hook tables of every strategy (hook_list.c). */
+#ifndef CADRE_RUNTIME_LIFECYCLE_CONSTRUCTORS_H
+#define CADRE_RUNTIME_LIFECYCLE_CONSTRUCTORS_H
 
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
 
 /* A strategy that no constructor made cannot be ended: FAILED_PRECONDITION. */
 cadre_status lifetime_require_constructed(
@@ -12,5 +14,8 @@ cadre_status lifetime_require_constructed(
 /* Every constructor calls it first: FAILED_PRECONDITION in a plain program, also after its end, and
  * before cadre_init, because the process is one task. */
 cadre_status strategy_check_program(const char *function, struct cadre_error *error);
+
+extern const struct strategy_hooks *const strategy_hook_tables[];
+extern const uint32_t strategy_hook_table_count;
 
 #endif

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README.md says of a program of one's own, with Cadre installed below a folder and the checkout out of sight: it
+is compiled by cc and pkg-config, by CMake, and with Cadre inside; it runs by hand, by `cadre run`, and as a job."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from cluster import AS_ROOT, clean_environment
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
+
+SOURCE = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+BUILD = os.environ.get("CADRE_TEST_BUILD", "")
+CMAKE_LISTS = """cmake_minimum_required(VERSION 3.25)
+project(fit LANGUAGES C)
+find_package(cadre REQUIRED)
+add_executable(fit_shared fit.c)
+target_link_libraries(fit_shared PRIVATE cadre::cadre)
+add_executable(fit_inside fit.c)
+target_link_libraries(fit_inside PRIVATE cadre::static)
+"""
+
+
+def readme_program():
+    """The program of README.md, and the command lines that its text gives for it."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        text = file.read()
+    blocks = re.findall(r"```c\n(.*?)```", text, re.S)
+    return next(block for block in blocks if "int main" in block), text
+
+
+class Installation:
+    """Below a folder of its own; commands run there, with the checkout hidden where we may mount."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="cadre-test-")
+        os.chmod(self.folder, 0o755)
+        self.prefix = os.path.join(self.folder, "prefix")
+        self.app = os.path.join(self.folder, "app")
+        os.mkdir(self.app)
+        done = subprocess.run(["cmake", "--install", BUILD, "--prefix", self.prefix], capture_output=True, text=True,
+                              timeout=HANG_S, check=False)
+        check_equal(done.returncode, 0, f"cmake --install: {done.stderr}")
+        libraries = subprocess.run(["find", self.prefix, "-name", "cadre.pc"], capture_output=True, text=True,
+                                   check=True).stdout.strip()
+        self.environment = {name: value for name, value in clean_environment().items() if name != "LD_LIBRARY_PATH"}
+        self.environment.update(PKG_CONFIG_PATH=os.path.dirname(libraries), CMAKE_PREFIX_PATH=self.prefix,
+                                PATH=f"{self.prefix}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder)
+
+    def command(self, line):
+        """The shell's command line, in a namespace in which the checkout is an empty folder, if we may make one."""
+        if not AS_ROOT:
+            return ["sh", "-c", line]
+        return ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none '{SOURCE}' && {line}"]
+
+    def call(self, line):
+        done = subprocess.run(self.command(line), cwd=self.app, env=self.environment, capture_output=True, text=True,
+                              timeout=HANG_S, check=False, stdin=subprocess.DEVNULL)
+        check_equal(done.returncode, 0, f"status of {line}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def start(self, line, log):
+        with open(os.path.join(self.folder, log), "wb") as file:
+            return subprocess.Popen(self.command(f"exec {line}"), cwd=self.folder, env=self.environment,
+                                    stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+
+
+def needed(installation, program):
+    return installation.call(f"readelf -d {program}")
+
+
+def test_a_program_of_ones_own():
+    text, readme = readme_program()
+    compile_line = "cc fit.c $(pkg-config --cflags --libs cadre) -o fit"
+    check_in(compile_line, readme, "README.md")
+    with Installation() as here:
+        with open(os.path.join(here.app, "fit.c"), "w", encoding="utf-8") as file:
+            file.write(text)
+        here.call(compile_line)
+        check_in("w = 3.000", here.call("./fit"), "by hand")
+        check_in("w = 3.000", here.call("cadre run -n 2 ./fit"), "cadre run")
+        check_in("libcadre.so", needed(here, "./fit"), "what the program needs")
+        here.call("cc fit.c $(pkg-config --cflags --libs cadre-static) -o fit-alone")
+        check_in("w = 3.000", here.call("./fit-alone"), "with Cadre inside")
+        check("libcadre" not in needed(here, "./fit-alone"), "a program with Cadre inside needs no libcadre.so")
+
+
+def test_with_cmake():
+    text, _ = readme_program()
+    with Installation() as here:
+        for name, content in (("fit.c", text), ("CMakeLists.txt", CMAKE_LISTS)):
+            with open(os.path.join(here.app, name), "w", encoding="utf-8") as file:
+                file.write(content)
+        here.call("cmake -S . -B build && cmake --build build")
+        for name in ("fit_shared", "fit_inside"):
+            check_in("w = 3.000", here.call(f"build/{name}"), name)
+
+
+def test_as_a_job():
+    text, _ = readme_program()
+    with Installation() as here:
+        with open(os.path.join(here.app, "fit.c"), "w", encoding="utf-8") as file:
+            file.write(text)
+        here.call("cc fit.c $(pkg-config --cflags --libs cadre-static) -o fit")
+        os.chmod(here.folder, 0o711)
+        here.environment["CADRE_COORDINATOR"] = f"unix:{here.folder}/c.sock"
+        daemons = []
+        try:
+            for name, options in (("coordinator", f"--listen unix:{here.folder}/c.sock"), ("worker", "--slots 2")):
+                ready = os.path.join(here.folder, f"{name}.ready")
+                daemons.append(here.start(f"cadre-{name} {options} --state-dir {here.folder}/{name}-state "
+                                          f"--ready-file {ready}", f"{name}.log"))
+                wait_for(f"{name} is ready", lambda ready=ready: os.path.exists(ready))
+            check_in("w = 3.000", here.call("cadre submit --workers 2 ./fit"), "cadre submit")
+        finally:
+            for daemon in reversed(daemons):
+                daemon.terminate()
+                daemon.wait(HANG_S)
+
+
+if __name__ == "__main__":
+    run(globals())
