@@ -46,8 +46,8 @@ cadre_status nested_cursor_check(struct nested_cursor *cursor, const struct nest
     struct cadre_error *error);
 
 /* Writes the input element and the position of its inner dataset: the ordinal, and its iterator's
- * state if it has one and `with_position`. Reading it back makes and opens the inner dataset, but for
- * `opened` false: that is left to nested_cursor_open. */
+ * state if it has one and `with_position`. Reading it back makes and opens the inner dataset, but
+ * for `opened` false: that is left to nested_cursor_open. */
 cadre_status nested_cursor_save(const struct nested_cursor *cursor, uint64_t ordinal,
     bool with_position, struct iterator_state_writer *writer, struct cadre_error *error);
 cadre_status nested_cursor_restore(struct nested_cursor *cursor,
