@@ -58,14 +58,14 @@ CADRE_API cadre_status cadre_cluster_spec_add_task(
 /* NULL is allowed. */
 CADRE_API void cadre_cluster_spec_release(cadre_cluster_spec *spec);
 
-/* How many jobs it has, in the order in which they were given.
- * (ClusterSpec.jobs.) */
+/* The jobs, in the order in which they were given: how many, and the name of one; NULL past the
+ * end. (ClusterSpec.jobs.) */
 CADRE_API size_t cadre_cluster_spec_num_jobs(const cadre_cluster_spec *spec);
 CADRE_API const char *cadre_cluster_spec_job(const cadre_cluster_spec *spec, size_t at);
 
-/* How many tasks a job has; 0 for a job that is not
- * there. (ClusterSpec.num_tasks; no error for unknown
- * jobs.) */
+/* The tasks of a job: how many (0 for a job that is not there), and the index of one, ascending;
+ * CADRE_TASK_NONE past the end. (ClusterSpec.num_tasks, task_indices; no error for unknown jobs.)
+ */
 CADRE_API uint32_t cadre_cluster_spec_num_tasks(const cadre_cluster_spec *spec, const char *job);
 CADRE_API uint32_t cadre_cluster_spec_task_index(
     const cadre_cluster_spec *spec, const char *job, uint32_t at);
@@ -167,7 +167,7 @@ CADRE_API void cadre_cluster_resolver_release(cadre_cluster_resolver *resolver);
 CADRE_API const cadre_cluster_spec *cadre_cluster_resolver_spec(
     const cadre_cluster_resolver *resolver);
 
-/* The type of this task, the resolver's; NULL where that is not known. */
+/* This task; NULL and CADRE_TASK_NONE where that is not known. */
 CADRE_API const char *cadre_cluster_resolver_task_type(const cadre_cluster_resolver *resolver);
 CADRE_API uint32_t cadre_cluster_resolver_task_id(const cadre_cluster_resolver *resolver);
 

@@ -222,8 +222,8 @@ CADRE_API cadre_status cadre_distributed_status(const cadre_distributed_dataset 
  * CADRE_CARDINALITY_UNKNOWN / _INFINITE. */
 CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed);
 
-/* The current epoch of this dataset, as the ledger records it: 0 before the first; of an iterator
- * its number. */
+/* What the ledger holds of this dataset: the current epoch (0 before the first; of an iterator its
+ * number), and how many of its steps are applied. */
 CADRE_API uint64_t cadre_epoch(const cadre_distributed_dataset *distributed);
 CADRE_API uint64_t cadre_step(const cadre_distributed_dataset *distributed);
 

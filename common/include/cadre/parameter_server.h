@@ -48,9 +48,9 @@ typedef enum cadre_task_type {
     CADRE_TASK_EVALUATOR
 } cadre_task_type;
 
-/* The type of this task; after cadre_init, any thread. By hand: CADRE_TASK_REPLICA until there is a
- * strategy with parameter servers, then CADRE_TASK_CHIEF.
- * (tf.distribute.cluster_resolver.ClusterResolver.task_type.) */
+/* What this task is, and which one of its type, from 0; after cadre_init, any thread. By hand:
+ * CADRE_TASK_REPLICA until there is a strategy with parameter servers, then CADRE_TASK_CHIEF.
+ * (tf.distribute.cluster_resolver.ClusterResolver.task_type, task_id.) */
 CADRE_API cadre_task_type cadre_task_type_of(void);
 CADRE_API uint32_t cadre_task_index(void);
 

@@ -56,9 +56,9 @@ extern "C" {
  * (MPI_Init.) */
 CADRE_API cadre_status cadre_plain_init(int *argc, char ***argv);
 
-/* The order of this task among those of its host, from 0; 0 before cadre_plain_init. To choose a
- * GPU by, of those that the task can see: where a worker or `cadre run` shares them out, each task
- * sees its own only, the first of which is number 0. Any thread. */
+/* The order of this task among those of its host, and how many these are: 0 and 1 before
+ * cadre_plain_init. To choose a GPU by, of those that the task can see: where a worker or `cadre
+ * run` shares them out, each task sees its own only, the first of which is number 0. Any thread. */
 CADRE_API uint32_t cadre_plain_local_rank(void);
 CADRE_API uint32_t cadre_plain_local_size(void);
 
@@ -94,10 +94,10 @@ CADRE_API cadre_status cadre_plain_all_reduce(
 CADRE_API cadre_status cadre_plain_all_gather(
     const void *from, void *into, size_t count, cadre_dtype dtype);
 
-/* Memory that tasks of this host share without the program's doing: collectives on it copy
- * nothing on the way. Any other memory does too, at the price of a copy. Aligned to
- * CADRE_TENSOR_ALIGN, not set; NULL: there is none. Any thread; it may outlive
- * cadre_plain_finish. (MPI_Alloc_mem.) */
+/* Memory that tasks of this host share without the program's doing: collectives on it copy nothing
+ * on the way. Any other memory does too, at the price of a copy. Aligned to CADRE_TENSOR_ALIGN, not
+ * set; NULL: there is none. Any thread; it may outlive cadre_plain_finish. (MPI_Alloc_mem,
+ * MPI_Free_mem.) */
 CADRE_API void *cadre_plain_alloc(size_t bytes);
 CADRE_API void cadre_plain_free(void *memory); /* NULL does nothing */
 
@@ -112,10 +112,10 @@ typedef void (*cadre_abort_function)(cadre_status status, const char *reason, vo
  * FAILED_PRECONDITION: there is one already. */
 CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user);
 
-/* Report how far the program is: in `cadre submit`, `cadre job` and, by hand, on a
- * terminal. `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not
- * known. At most ten times a second something is sent; of rank 0 only, others may call
- * too. */
+/* Report how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
+ * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. A number goes under
+ * a name, as cadre_report has it. At most ten times a second something is sent; of rank 0 only,
+ * others may call too. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 

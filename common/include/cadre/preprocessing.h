@@ -118,8 +118,8 @@ CADRE_API cadre_status cadre_lookup_apply(
 CADRE_API cadre_status cadre_lookup_invert(
     const cadre_lookup *lookup, const cadre_tensor *ids, cadre_tensor **ret_tokens);
 
-/* cadre_lookup_apply to the first component of each element, for cadre_dataset_map with the lookup
- * as `user`; the other components are passed on. */
+/* cadre_lookup_apply and _invert to the first component of each element, for cadre_dataset_map with
+ * the lookup as `user`; the other components are passed on. */
 CADRE_API cadre_status cadre_lookup_map(
     const cadre_element *in, cadre_element *ret_out, void *lookup);
 CADRE_API cadre_status cadre_lookup_invert_map(
@@ -172,9 +172,9 @@ CADRE_API cadre_status cadre_normalization_moments(
     const cadre_normalization *normalization, cadre_tensor **ret_mean, cadre_tensor **ret_variance);
 
 /* Applies it to `values`, of any floating or integer type whose size along the axis is that of the
- * features. The result has the same shape; it is CADRE_F64 for CADRE_F64 and else CADRE_F32, and
- * the caller's; on error it is NULL. INVALID_ARGUMENT names the shape that does not fit.
- * (Normalization.) */
+ * features, and undoes it: x * max(sqrt(variance), 1e-7) + mean. The result has the same shape; it
+ * is CADRE_F64 for CADRE_F64 and else CADRE_F32, and the caller's; on error it is NULL.
+ * INVALID_ARGUMENT names the shape that does not fit. (Normalization; with invert=True.) */
 CADRE_API cadre_status cadre_normalization_apply(const cadre_normalization *normalization,
     const cadre_tensor *values, cadre_tensor **ret_values);
 CADRE_API cadre_status cadre_normalization_invert(const cadre_normalization *normalization,

@@ -61,16 +61,16 @@ CADRE_API cadre_status cadre_random_for_element(
  * (tf.random.Generator.split, jax.random.fold_in.) */
 CADRE_API cadre_random cadre_random_split(const cadre_random *random, uint64_t number);
 
-/* 64 random
- * bits. */
+/* 64 random bits; uniform in [0, 1) with 53 random bits; normal with mean 0 and standard deviation
+ * 1 (Box and Muller); uniform in [0, bound), of 0: 0. */
 CADRE_API uint64_t cadre_random_u64(cadre_random *random);
 CADRE_API double cadre_random_f64(cadre_random *random);
 CADRE_API double cadre_random_normal(cadre_random *random);
 CADRE_API uint64_t cadre_random_below(cadre_random *random, uint64_t bound);
 
-/* Fills a tensor of the caller's, of a floating type: uniform in [low, high).
- * INVALID_ARGUMENT: another type, a bound that is not finite, low above high.
- * (tf.random.Generator.uniform.) */
+/* Fills a tensor of the caller's, of a floating type: uniform in [low, high), or normal.
+ * INVALID_ARGUMENT: another type, a bound that is not finite, low above high, a negative deviation.
+ * (tf.random.Generator.uniform, normal.) */
 CADRE_API cadre_status cadre_random_fill_uniform(
     cadre_random *random, double low, double high, cadre_tensor *tensor);
 CADRE_API cadre_status cadre_random_fill_normal(

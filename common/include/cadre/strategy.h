@@ -187,12 +187,12 @@ CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
  *
  * The default strategy is one replica on CPU:0 of this process, by itself whatever job the process
  * is a task of, so that a function which is written for a strategy can be called without one:
- * cadre_run calls the function once, reductions give the value back, and distributed datasets are
- * the pipeline's own batches. Variables that are created with it are regular ones. It saves
- * nothing, goes on from nothing, and ends with the process: it is not to be released, and counts
- * neither as the only open strategy nor among the 64. NULL, and cadre_error_message says why:
- * before cadre_init, in a plain program (cadre/plain.h), without memory.
- * (tf.distribute.get_strategy.) */
+ * cadre_run calls it once, reductions give the value back, and distributed datasets are the
+ * pipeline's own batches. Variables that are created with it are regular ones. It saves nothing,
+ * goes on from nothing, and ends with the process: it is not to be released, and counts neither as
+ * the only open strategy nor among the 64.
+ * NULL, and cadre_error_message says why: before cadre_init, in a plain program (cadre/plain.h),
+ * without memory. (tf.distribute.get_strategy, has_strategy.) */
 CADRE_API cadre_strategy *cadre_strategy_current(void);
 CADRE_API bool cadre_has_strategy(void);
 

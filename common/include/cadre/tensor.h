@@ -94,7 +94,7 @@ typedef void (*cadre_release_function)(void *data, void *user);
 CADRE_API cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     void *data, cadre_release_function release, void *user, cadre_tensor **ret_tensor);
 
-/* A scalar (rank 0) of CADRE_F32, the caller's to release. On error *ret_tensor is NULL. */
+/* Scalars (rank 0), the caller's to release. */
 CADRE_API cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor);
 CADRE_API cadre_status cadre_tensor_from_f64(double value, cadre_tensor **ret_tensor);
 CADRE_API cadre_status cadre_tensor_from_i64(int64_t value, cadre_tensor **ret_tensor);

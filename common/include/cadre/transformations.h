@@ -114,8 +114,8 @@ typedef struct cadre_shuffle_options {
 CADRE_API cadre_dataset *cadre_dataset_shuffle(
     cadre_dataset *data, int64_t buffer_size, uint64_t seed, const cadre_shuffle_options *options);
 
-/* The first `count` elements; count >= 0, and may be more than there are. Keeps indexability.
- * (tf.data.Dataset.take.) */
+/* The first `count` elements, all but the first `count`; count >= 0, and may be more than there
+ * are. Keep indexability. (tf.data.Dataset.take, skip.) */
 CADRE_API cadre_dataset *cadre_dataset_take(cadre_dataset *data, int64_t count);
 CADRE_API cadre_dataset *cadre_dataset_skip(cadre_dataset *data, int64_t count);
 

@@ -21,16 +21,16 @@ extern "C" {
  * its dataset, an output of cadre_run has one. Components may have names (cadre/dataset.h). */
 typedef struct cadre_per_replica cadre_per_replica;
 
-/* One reference more, given back with cadre_per_replica_release; NULL is passed through and
- * allowed. Values that the library hands out are *borrowed*: the function's comment says until
- * when. Retain one to keep it longer, also beyond the strategy. Of one that has ended retain gives
- * NULL, and functions that take it INVALID_ARGUMENT, unless 64 others have ended since. Any
- * thread.
- */
+/* One reference more, given back with release; NULL is passed through and allowed. Values that the
+ * library hands out are *borrowed*: its comment says until when. Retain one to keep it longer, also
+ * beyond the strategy. Of one that has ended retain gives NULL, and functions that take it
+ * INVALID_ARGUMENT, unless 64 others have ended since. A release of what the program holds no
+ * reference of does nothing but warn and leave the reason in cadre_error_message. Any
+ * thread. */
 CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
 CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
 
-/* How many replicas it has: those of this task; of NULL 0. */
+/* How many replicas (those of this task) and components it has; of NULL 0. */
 CADRE_API uint32_t cadre_per_replica_count(const cadre_per_replica *value);
 CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
 

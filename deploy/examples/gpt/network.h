@@ -66,7 +66,7 @@ struct pass {
     float *odds_error; /* [heads, length, length]: of one window at a time */
 };
 
-/* Floats of the arrays above for so many windows. */
+/* Floats of the arrays above for so many windows, and where each lies in such a room. */
 int64_t pass_room(const struct shape *shape, int64_t rows);
 void pass_lay_out(struct pass *pass, float *floats);
 
@@ -76,8 +76,8 @@ void network_forward(const struct pass *pass);
 /* *total = scale x the sum of losses; `scale` also stands before all gradients that follow. */
 void network_loss(const struct pass *pass, float scale, float *total);
 
-/* The backward pass, called in the order of these three: the gradients of HEAD and
- * NORM. */
+/* The backward pass, in this order: the gradients of HEAD and NORM, of one layer after the other
+ * from the last, of EMBED and POSITIONS. */
 void network_back_head(const struct pass *pass);
 void network_back_layer(const struct pass *pass, int64_t layer);
 void network_back_embedding(const struct pass *pass);

@@ -27,7 +27,7 @@ struct text {
  * the same bytes. Fails with a message for a text that is missing, or too short for one window of
  * `length` bytes of each part. The text outlives the datasets. */
 cadre_status text_read(const char *path, int64_t length, struct text *ret_text);
-void text_free(struct text *text); /* How many windows the part has. */
+void text_free(struct text *text); /* a zeroed one is allowed */
 
 int64_t text_windows_count(const struct part *part);
 

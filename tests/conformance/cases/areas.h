@@ -62,8 +62,8 @@ int checkpoint_process(const char *what, const char *path);
  */
 json_t *checkpoint_run(struct conformance_case *self, const char *what, const char *folder);
 
-/* checkpoint_sharded.c: saves a sharded variable, and gives what was saved: a new reference. NULL:
- * the case has the reason. */
+/* checkpoint_sharded.c: what was saved of a sharded variable, and the shards restored; new
+ * references, NULL: the case has the reason. */
 json_t *sharded_save(struct conformance_case *self);
 json_t *sharded_restore(struct conformance_case *self);
 

@@ -22,7 +22,7 @@
     "\x0a\x09\x0a\x05unset\x12\x00"                                                                \
     "\x0a\x15\x0a\x01x\x12\x10\x12\x0e\x0a\x0c\x00\x00\xc0\x3f\x00\x00\x10\xc0\xcd\xcc\xcc\x3d"
 
-/* A parser of these features; this and the two below fail the test on an error. */
+/* These fail the test on an error. */
 cadre_example_parser *make_parser(const cadre_feature features[], size_t count);
 cadre_tensor *ints(int64_t count, const int64_t *values);
 cadre_tensor *strings(int64_t count, const cadre_string *values);

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* cmocka group setup: makes the folder. */
+/* cmocka group fixtures: make and remove the folder. */
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 

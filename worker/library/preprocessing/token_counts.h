@@ -45,8 +45,8 @@ cadre_status token_counts_add(
 cadre_status token_counts_merge(
     struct token_counts *counts, const struct token_counts *other, struct cadre_error *error);
 
-/* How many bytes token_counts_write makes of
- * them. */
+/* The counts as bytes, several of which may stand one behind the other; and adding the counts of
+ * such bytes. INVALID_ARGUMENT: they are damaged. */
 size_t token_counts_bytes(const struct token_counts *counts);
 void token_counts_write(const struct token_counts *counts, char *to);
 cadre_status token_counts_read(

@@ -28,7 +28,7 @@ cadre_status uneven_check_size(const char *who, int64_t size, struct cadre_error
 /* The first dimension of batches: the size where all are full, else CADRE_DIMENSION_ANY. */
 int64_t uneven_rows(const cadre_dataset *self);
 
-/* dataset_ops.at of uneven batches: the batch at a position. */
+/* Members of the dataset's table. */
 cadre_status uneven_at(cadre_dataset *self, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 cadre_status uneven_ids_at(cadre_dataset *self, const struct element_position positions[],

@@ -30,8 +30,8 @@ void block_cache_free(struct block_cache *blocks);
 const char *block_cache_find(
     struct block_cache *blocks, const struct input_file *file, int64_t offset, size_t bytes);
 
-/* Bytes that all files together keep at most, from now on. For
- * tests. */
+/* Bytes that all files together keep at most, from now on. For tests, as is how much
+ * they keep. */
 void block_cache_set_limit(uint64_t bytes);
 uint64_t block_cache_bytes(void);
 

@@ -41,8 +41,8 @@ uint64_t record_index_offset(const struct record_index *index, uint64_t number);
 /* Asks the processor to have ready what record_index_offset will look at. */
 void record_index_prefetch(const struct record_index *index, uint64_t number);
 
-/* The size of the header of an index
- * file. */
+/* The bytes that stand for it: a header, to be written first, then record_index_body_bytes of
+ * index->groups. */
 #define RECORD_INDEX_HEADER_BYTES 64
 size_t record_index_body_bytes(const struct record_index *index);
 void record_index_pack(const struct record_index *index, const struct record_index_file *file,

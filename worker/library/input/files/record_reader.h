@@ -57,7 +57,7 @@ cadre_status record_reader_skip(struct record_reader *reader, uint64_t limit, ui
 cadre_status record_reader_seek(
     struct record_reader *reader, uint64_t offset, uint64_t number, struct cadre_error *error);
 
-/* Where the next record begins in the plain bytes. */
+/* Where the next record begins in the plain bytes, and its number, from 0. */
 uint64_t record_reader_offset(const struct record_reader *reader);
 uint64_t record_reader_number(const struct record_reader *reader);
 

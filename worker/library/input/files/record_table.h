@@ -48,8 +48,8 @@ struct record_run {
 /* Fills in offset and bytes of a run. */
 void record_table_locate(struct record_run *run);
 
-/* Prefetches what record_table_locate reads of a
- * record. */
+/* Prefetches what record_table_locate reads of a record, or the bytes of a run that is read
+ * soon. */
 void record_table_prefetch_offset(const struct record_table *table, uint64_t number);
 void record_table_prefetch(const struct record_run *run);
 

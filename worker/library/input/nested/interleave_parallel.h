@@ -81,7 +81,7 @@ cadre_status interleave_grow_ring(
 cadre_status interleave_start_threads(
     struct interleave_parallel_iterator *iterator, struct cadre_error *error);
 
-/* Writes the iterator's position: what was read ahead was not given, and is read again. */
+/* The position as bytes: what was read ahead was not given, and is read again. */
 cadre_status interleave_parallel_save(
     cadre_iterator *self, struct iterator_state_writer *writer, struct cadre_error *error);
 cadre_status interleave_parallel_restore(

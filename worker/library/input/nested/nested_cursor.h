@@ -29,8 +29,8 @@ cadre_status nested_cursor_begin(struct nested_cursor *cursor, cadre_iterator *i
 cadre_status nested_cursor_open(struct nested_cursor *cursor, const struct nested_dataset *nested,
     const struct pass *pass, struct cadre_error *error);
 
-/* As iterator_next, of what was not consumed. Errors name the input element. `error` is left alone
- * on success. */
+/* As iterator_next, iterator_next_rows and iterator_skip, of what was not consumed. Errors name the
+ * input element. `error` is left alone on success. */
 cadre_status nested_cursor_next(struct nested_cursor *cursor, const struct nested_dataset *nested,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 cadre_status nested_cursor_next_rows(struct nested_cursor *cursor,
@@ -45,9 +45,9 @@ cadre_status nested_cursor_check(struct nested_cursor *cursor, const struct nest
     struct nested_kind *kind, const cadre_element *element, bool stacked,
     struct cadre_error *error);
 
-/* Writes the input element and the position of its inner dataset: the
- * ordinal, and its iterator's state if it has one and
- * `with_position`. */
+/* Writes the input element and the position of its inner dataset: the ordinal, and its iterator's
+ * state if it has one and `with_position`. Reading it back makes and opens the inner dataset, but
+ * for `opened` false: that is left to nested_cursor_open. */
 cadre_status nested_cursor_save(const struct nested_cursor *cursor, uint64_t ordinal,
     bool with_position, struct iterator_state_writer *writer, struct cadre_error *error);
 cadre_status nested_cursor_restore(struct nested_cursor *cursor,

@@ -36,7 +36,7 @@ cadre_dataset *nested_new(
 cadre_status nested_make_inner(const struct nested_dataset *nested, const cadre_element *element,
     uint64_t number, cadre_dataset **ret_data, struct cadre_error *error);
 
-/* dataset_ops.destroy; this and the five below are in both tables. */
+/* What both tables have. */
 void nested_destroy(cadre_dataset *self);
 cadre_dataset *nested_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[]);
 cadre_status nested_spec(cadre_dataset *self, const cadre_element_spec inputs[],

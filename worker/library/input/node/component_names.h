@@ -40,7 +40,7 @@ void names_builder_add(struct names_builder *made, const char *prefix, const cha
 void names_builder_add_tuple_item(
     struct names_builder *made, uint32_t part, const char *const names[], uint32_t count);
 
-/* The components of a ragged value of this name, which may be NULL. */
+/* The components of a ragged or sparse value that is called `name`, which may be NULL. */
 void names_builder_add_ragged(struct names_builder *made, const char *name);
 void names_builder_add_sparse(struct names_builder *made, const char *name);
 

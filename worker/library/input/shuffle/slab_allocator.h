@@ -24,7 +24,7 @@ struct slab_allocator {
     struct slab_free_block *free[SLAB_ALLOC_BYTES_MAX / SLAB_SIZE_CLASS_BYTES + 1];
 };
 
-/* What slab_alloc does where there is no free piece, or it is large. */
+/* What slab_alloc and slab_free do where there is no free piece, or it is large. */
 void *slab_alloc_new(struct slab_allocator *memory, size_t bytes);
 void slab_free_large(void *given, size_t bytes);
 

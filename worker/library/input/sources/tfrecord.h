@@ -34,7 +34,7 @@ struct tfrecord_dataset {
 cadre_status tfrecord_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error);
 
-/* dataset_ops.prepare: makes the index of the records. */
+/* By index (dataset_ops.prepare, at, gather). */
 cadre_status tfrecord_prepare(cadre_dataset *self, struct cadre_error *error);
 cadre_status tfrecord_at(cadre_dataset *self, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
