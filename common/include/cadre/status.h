@@ -42,7 +42,8 @@ CADRE_API const char *cadre_error_message(void);
 /* For a program's own main(): prints the message to stderr and exits with status 1 when `call`
  * fails. */
 #define CADRE_CHECK(call) cadre_check((call), #call, __FILE__, __LINE__)
-CADRE_API void cadre_check(cadre_status status, const char *call, const char *file, int line_number);
+CADRE_API void cadre_check(
+    cadre_status status, const char *call, const char *file, int line_number);
 
 /* For functions that themselves return a cadre_status: returns a failure to the caller. What the
  * function holds by then is given back by itself where cadre/at_exit.h says so. */
