@@ -218,12 +218,12 @@ def join(client, *messages):
     """What the coordinator says to an agent that says that, to the end. The agent leaves after its welcome."""
     leave = threading.Event()
 
-    def messages():
+    def requests():
         yield from messages
         leave.wait(CALL_S)
     said = []
     try:
-        for message in client.agents.Join(messages(), timeout=CALL_S):
+        for message in client.agents.Join(requests(), timeout=CALL_S):
             said.append(message)
             if message.WhichOneof("message") == "welcome":
                 leave.set()
