@@ -159,7 +159,7 @@ cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_us)
 
 /* ---- for a program that polls ---- */
 
-static bool client_client_add(int poll_fd, int fd)
+static bool poll_add(int poll_fd, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     return fd >= 0 && epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
@@ -173,8 +173,7 @@ static cadre_status open_poll(struct cadre_client *client, struct cadre_error *e
     CADRE_TRY(rpc_loop_fd(client->loop, &loop_fd, error));
     int poll_fd = epoll_create1(EPOLL_CLOEXEC);
     int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (poll_fd < 0 || !client_client_add(poll_fd, timer_fd) ||
-        !client_client_add(poll_fd, loop_fd)) {
+    if (poll_fd < 0 || !poll_add(poll_fd, timer_fd) || !poll_add(poll_fd, loop_fd)) {
         cadre_status status = cadre_error_errno(error, errno, "client: no descriptor to poll");
         if (poll_fd >= 0) {
             close(poll_fd);

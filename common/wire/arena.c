@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Owns the blocks that an unpacked message lies in, and their budget. Called by the unpacking
+ * functions of this folder as protobuf-c's allocator, and by the daemons, which reset it for each
+ * message. */
 #include "common/wire/arena.h"
 
 #include <stdlib.h>

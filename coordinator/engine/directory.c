@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Owns the entries of all jobs, in order of id: what listings show besides the core's live state.
+ * Called by the engine when it loads, records and removes jobs. */
 #include "coordinator/engine/directory.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes the messages of a turn out of the core's actions. Called by the engine's flush and by the
+ * simulator; owns nothing but the lists that messages_make allocates and messages_free frees. */
 #include "coordinator/engine/messages.h"
 
 #include <stdlib.h>

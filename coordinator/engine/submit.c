@@ -179,7 +179,7 @@ static cadre_status engine_prepare(struct engine *engine, const struct job_spec 
     return CADRE_OK;
 }
 
-static void engine_submit_submit(struct engine *engine, uint64_t now_us, struct call_id call,
+static void submit_spec(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *origin)
 {
     struct cadre_error error = {0};
@@ -199,11 +199,11 @@ static void engine_submit_submit(struct engine *engine, uint64_t now_us, struct 
 void engine_submit(
     struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec)
 {
-    engine_submit_submit(engine, now_us, call, spec, NULL);
+    submit_spec(engine, now_us, call, spec, NULL);
 }
 
 void engine_submit_restored(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *checkpoint)
 {
-    engine_submit_submit(engine, now_us, call, spec, checkpoint);
+    submit_spec(engine, now_us, call, spec, checkpoint);
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Owns one job's rows in the memory peer, and applies records to them. Called by memory.c for each
+ * record of a commit, and by the simulator. */
 #include "coordinator/store/memory_job.h"
 
 #include <stdlib.h>
@@ -415,11 +417,11 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         break;
     case CORE_RECORD_TASK:
         memory_job_put_placement(job, &(struct store_placement){.slot = core->task.slot,
-                                  .incarnation = core->task.incarnation,
-                                  .attempts = core->task.attempts,
-                                  .attempts_generation = core->task.attempts_generation,
-                                  .backed_by = core->task.backed_by,
-                                  .worker = core->task.worker});
+                                          .incarnation = core->task.incarnation,
+                                          .attempts = core->task.attempts,
+                                          .attempts_generation = core->task.attempts_generation,
+                                          .backed_by = core->task.backed_by,
+                                          .worker = core->task.worker});
         break;
     case CORE_RECORD_BACKED:
         apply_backed(job, core);

@@ -256,7 +256,7 @@ static void local_release(struct local *local)
     local_checkpoints_close(&local->checkpoints);
 }
 
-static cadre_status local_local_run(struct local *local, struct cadre_error *error)
+static cadre_status run_job(struct local *local, struct cadre_error *error)
 {
     uint32_t tasks = local->options->tasks;
     if (tasks < 1 || tasks > LIMIT_SLOTS_PER_WORKER) {
@@ -304,7 +304,7 @@ cadre_status local_run(const struct local_options *options, const struct local_w
 {
     struct local local = {.options = options, .watch = *watch, .watch_user = user, .guard_fd = -1};
     local.downs_tail = &local.downs;
-    cadre_status status = local_local_run(&local, error);
+    cadre_status status = run_job(&local, error);
     if (status == CADRE_OK && local.broken) {
         *error = local.error;
         status = local.error.code;

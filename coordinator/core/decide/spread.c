@@ -109,8 +109,8 @@ static uint32_t spread_pick(
 {
     uint32_t worker = offers_best(core, job->gpus);
     CADRE_ASSERT(count < FEW_TASKS);
-    CADRE_ASSERT(core->workers[worker].counted_free > 0);
     CADRE_ASSERT(worker != NONE);
+    CADRE_ASSERT(core->workers[worker].counted_free > 0);
     core->workers[worker].counted_free--;
     offers_changed(core, worker);
     uint32_t at = count;

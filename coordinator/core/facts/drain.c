@@ -169,7 +169,6 @@ bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
 {
     uint32_t leaving = 0;
     CADRE_ASSERT(job->phase == PHASE_RUN);
-    CADRE_ASSERT(leaving <= job->roster);
     *ret_stuck = false;
     if (ps_job_is_set(&job->ps_job)) { /* all its state is in these tasks: no task stays */
         drain_note(core, job, ps_job_drains(core, job));
@@ -181,6 +180,7 @@ bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
         bool drains = task_group->worker != NONE && core->workers[task_group->worker].draining;
         leaving += drains ? task_group->members : 0;
     }
+    CADRE_ASSERT(leaving <= job->roster);
     if (leaving == 0) {
         drain_note(core, job, false);
         return false;

@@ -35,7 +35,7 @@ static bool is_over(const struct log_follower *log_follower)
     return ended || !log_follower->request.follow;
 }
 
-static void logs_logs_finish(struct log_follower *log_follower)
+static void finish_follow(struct log_follower *log_follower)
 {
     for (uint32_t slot = 0; slot < log_follower->tasks; slot++) {
         struct log_chunk chunk = {.job = log_follower->request.id,
@@ -75,7 +75,7 @@ static void send_pieces(struct log_follower *log_follower)
     }
 }
 
-static void logs_logs_pump(struct log_follower *log_follower);
+static void pump_logs(struct log_follower *log_follower);
 
 static void after_part(void *user)
 {
@@ -88,7 +88,7 @@ static void after_part(void *user)
     free(log_follower->read);
     log_follower->read = NULL;
     log_follower->dirty = true;
-    logs_logs_pump(log_follower);
+    pump_logs(log_follower);
 }
 
 /* The next slots in turn that have new bytes. */
@@ -111,7 +111,7 @@ static bool has_more_to_read(const struct log_follower *log_follower)
 }
 
 /* Reads on, if there is something and room for it; ends the call when all is read. */
-static void logs_logs_pump(struct log_follower *log_follower)
+static void pump_logs(struct log_follower *log_follower)
 {
     struct daemon *daemon = log_follower->daemon;
     if (log_follower->read != NULL || rpc_call_queued_bytes(log_follower->call) > QUEUE_BYTES) {
@@ -120,7 +120,7 @@ static void logs_logs_pump(struct log_follower *log_follower)
     log_follower->dirty = false;
     if (!has_more_to_read(log_follower)) {
         if (is_over(log_follower)) {
-            logs_logs_finish(log_follower);
+            finish_follow(log_follower);
         }
         return;
     }
@@ -210,7 +210,7 @@ static void logs_drained(struct rpc_call *call, void *user)
     (void)user;
     struct log_follower *log_follower = rpc_call_user(call);
     if (log_follower != NULL && log_follower->tasks > 0 && log_follower->dirty) {
-        logs_logs_pump(log_follower);
+        pump_logs(log_follower);
     }
 }
 
@@ -249,7 +249,7 @@ void logs_flush(struct daemon *daemon)
     for (struct log_follower *log_follower = daemon->log_followers; log_follower != NULL;
          log_follower = log_follower->next) {
         if (log_follower->dirty && log_follower->tasks > 0) {
-            logs_logs_pump(log_follower);
+            pump_logs(log_follower);
         }
     }
 }

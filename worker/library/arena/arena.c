@@ -51,7 +51,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 
 /* --- opening --- */
 
-static uint64_t arena_arena_lesser(uint64_t a, uint64_t b)
+static uint64_t lesser_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -65,8 +65,8 @@ static uint64_t bytes_wanted(void)
     (void)getrlimit(RLIMIT_AS, &space);
     (void)getrlimit(RLIMIT_FSIZE, &file);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = arena_arena_lesser(round_up(memory, GIBIBYTE), file.rlim_cur);
-    bytes = arena_arena_lesser(bytes, space.rlim_cur == RLIM_INFINITY ? bytes : space.rlim_cur / 4);
+    uint64_t bytes = lesser_of(round_up(memory, GIBIBYTE), file.rlim_cur);
+    bytes = lesser_of(bytes, space.rlim_cur == RLIM_INFINITY ? bytes : space.rlim_cur / 4);
     return bytes / CHUNK_BYTES * CHUNK_BYTES;
 }
 
@@ -94,7 +94,7 @@ static void *map_file(int fd, uint64_t bytes)
 
 /* Only the thread that forked runs in a child, and the mapping of the arena is not inherited: see
  * arena.h. */
-static void arena_arena_forked(void)
+static void arena_on_fork(void)
 {
     if (atomic_load(&arena.base) != NULL) {
         atomic_store(&arena.base, NULL);
@@ -128,7 +128,7 @@ static bool arena_prepare_file(int fd, char *base, uint64_t bytes)
     return !fault_point("arena.settle") && ftruncate(fd, (off_t)bytes) == 0 &&
            fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
            madvise(base, bytes, MADV_DONTDUMP) == 0 && madvise(base, bytes, MADV_DONTFORK) == 0 &&
-           extents_ready(&arena.pages, 1) && pthread_atfork(NULL, NULL, arena_arena_forked) == 0;
+           extents_ready(&arena.pages, 1) && pthread_atfork(NULL, NULL, arena_on_fork) == 0;
 }
 
 static cadre_status open_once(struct cadre_error *error)
@@ -180,7 +180,7 @@ cadre_status arena_open(struct cadre_error *error)
 
 /* Allocating the pages beforehand is cheaper than a fault for each, and missing memory is an error
  * and not a signal. A signal may interrupt it: then they come with the first touch. */
-static bool arena_arena_fill(uint64_t offset, uint64_t bytes)
+static bool arena_populate(uint64_t offset, uint64_t bytes)
 {
     if (fault_point("arena.fill")) {
         return false;
@@ -189,7 +189,7 @@ static bool arena_arena_fill(uint64_t offset, uint64_t bytes)
            errno == EINTR || errno == EOPNOTSUPP;
 }
 
-static void arena_arena_punch(uint64_t offset, uint64_t bytes)
+static void arena_punch_hole(uint64_t offset, uint64_t bytes)
 {
     (void)fallocate(
         arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
@@ -199,7 +199,7 @@ static void give_pages(uint64_t offset, uint64_t bytes)
 {
     uint64_t first = 0;
     uint64_t end = 0;
-    arena_arena_punch(offset, bytes);
+    arena_punch_hole(offset, bytes);
     pthread_mutex_lock(&arena.lock);
     extents_put(&arena.pages, offset, bytes, &first, &end);
     arena.paged_blocks--;
@@ -229,7 +229,7 @@ static bool get_pages(uint64_t bytes, uint64_t align, uint64_t *ret_offset)
         *ret_offset = offset;
     }
     pthread_mutex_unlock(&arena.lock);
-    if (got && !arena_arena_fill(*ret_offset, bytes)) {
+    if (got && !arena_populate(*ret_offset, bytes)) {
         give_pages(*ret_offset, bytes);
         got = false;
     }
@@ -284,7 +284,7 @@ static void give_small(uint64_t offset, uint64_t bytes)
     first = round_up(first, CHUNK_BYTES);
     end = end / CHUNK_BYTES * CHUNK_BYTES;
     if (first < end && arena.small.bytes >= 2 * CHUNK_BYTES) {
-        chunks = arena_arena_lesser(end - first, arena.small.bytes - CHUNK_BYTES) / CHUNK_BYTES;
+        chunks = lesser_of(end - first, arena.small.bytes - CHUNK_BYTES) / CHUNK_BYTES;
         extents_cut(&arena.small, first, chunks * CHUNK_BYTES);
         arena.chunks -= chunks;
     }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Owns a table of tokens and how often each came. Called while a vocabulary is adapted
+ * (runtime/adapt/vocabulary.c), also to merge the tables of all workers. */
 #include "worker/library/preprocessing/token_counts.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Owns an index of tokens that does not change any more. Called by lookup.c for each batch, in any
+ * number of threads. */
 #include "worker/library/preprocessing/token_table.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Packs and unpacks the arguments of requests to parameter servers. Called by the client of this
+ * folder and by the server's connections; owns nothing. */
 #include "worker/library/ps/request.h"
 
 #include <string.h>

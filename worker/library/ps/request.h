@@ -2,7 +2,9 @@
  * Requests to a parameter server as bytes: what the arguments of a frame mean, and what follows it.
  *
  *     args    shard + slot << 32 | first, or the bits of a trust | rows | steps, or updates | done
- *     bytes   CREATE            spec TRAIN             rule, of the shard GATHER            ids
+ *     bytes   CREATE            spec
+ *             TRAIN             rule, of the shard
+ *             GATHER            ids
  *             PUSH, PUSH_PULL   push | ids, of a sparse one | values
  *             NORMS             the same
  *             SET_SLOT          values

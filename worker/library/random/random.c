@@ -50,7 +50,7 @@ cadre_random cadre_random_split(const cadre_random *random, uint64_t number)
     return random_stream(RANDOM_OF_SPLIT, key, NULL, at, number);
 }
 
-static uint32_t random_random_draw(cadre_random *random)
+static uint32_t draw_word(cadre_random *random)
 {
     if (random->left == 0) {
         philox(random->counter, random->key, random->drawn);
@@ -63,8 +63,8 @@ static uint32_t random_random_draw(cadre_random *random)
 
 uint64_t cadre_random_u64(cadre_random *random)
 {
-    uint64_t low = random_random_draw(random);
-    return low | (uint64_t)random_random_draw(random) << 32;
+    uint64_t low = draw_word(random);
+    return low | (uint64_t)draw_word(random) << 32;
 }
 
 double cadre_random_f64(cadre_random *random)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See element_slice.h. */
+ * Cuts and joins elements by rows. Called by the nodes that batch, rebatch and unbatch, and by the
+ * distribution, which makes empty elements with it; owns nothing. */
 #include "worker/library/input/batching/element_slice.h"
 
 #include <inttypes.h>

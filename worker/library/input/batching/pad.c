@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See pad.h. */
+ * Stacks tensors of different shapes. Called by padded_batch.c; owns nothing. */
 #include "worker/library/input/batching/pad.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See uneven_batch.h. */
+ * The node functions that padded, ragged and sparse batches share. Called by padded_batch.c,
+ * ragged_batch.c and sparse_batch.c, each of which gives the function that stacks rows. */
 #include "worker/library/input/batching/uneven_batch.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See element_stream.h. */
+ * Owns the iterator with which a worker reads its elements by number. Called by
+ * batch_reader.c and input_rule_pipelines.c. */
 #include "worker/library/input/distribution/element_stream.h"
 
 #include <stdlib.h>

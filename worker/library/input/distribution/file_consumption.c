@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See file_consumption.h. */
+ * Owns one worker's table of files under the policy FILE, and what each step consumed of them.
+ * Called by the distributed input. */
 #include "worker/library/input/distribution/file_consumption.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Owns all names of components and lists of them until the process ends. Called by the functions
+ * that describe elements, in any thread. */
 #include "worker/library/input/node/component_names.h"
 
 #include <pthread.h>

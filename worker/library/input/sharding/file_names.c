@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See file_names.h. */
+ * Takes shuffles off the names of files and puts them back, and selects files by number. Called by
+ * auto_shard.c and file_consumption.c, which divide files among workers. */
 #include "worker/library/input/sharding/file_names.h"
 
 #include <inttypes.h>

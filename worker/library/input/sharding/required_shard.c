@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See required_shard.h. */
+ * The node of a shard that distribution requires, and the node that only declares a spec. Called by
+ * auto_shard.c, which rewrites a pipeline for one worker. */
 #include "worker/library/input/sharding/required_shard.h"
 
 #include <inttypes.h>

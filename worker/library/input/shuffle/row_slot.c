@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See row_slot.h. */
+ * Packs elements of one spec into slots and unpacks them. Called by
+ * shuffle_buffer.c and shuffle_buffer_state.c, which own the slots. */
 #include "worker/library/input/shuffle/row_slot.h"
 
 #include <inttypes.h>

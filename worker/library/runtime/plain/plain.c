@@ -30,7 +30,7 @@ static cadre_status check_roster(const struct task_roster *roster, struct cadre_
     return CADRE_OK;
 }
 
-static cadre_status plain_plain_form(struct plain *plain, struct cadre_error *error)
+static cadre_status form_mesh(struct plain *plain, struct cadre_error *error)
 {
     CADRE_ASSERT(plain->mesh == NULL);
     /* Waits are not reported to the coordinator: it measures them by steps, and there are none. */
@@ -42,7 +42,7 @@ static cadre_status plain_plain_form(struct plain *plain, struct cadre_error *er
     return membership_wait(&membership, plain->mesh, error);
 }
 
-static cadre_status plain_plain_join(struct plain *plain, struct cadre_error *error)
+static cadre_status join_job(struct plain *plain, struct cadre_error *error)
 {
     char address[MESH_ADDRESS_BYTES];
     struct session *session;
@@ -50,7 +50,7 @@ static cadre_status plain_plain_join(struct plain *plain, struct cadre_error *er
     CADRE_TRY(program_take_session(&session, error));
     CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
     CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
-    cadre_status status = plain_plain_form(plain, error);
+    cadre_status status = form_mesh(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {
         task_failed(plain->task, error);
     } else if (status != CADRE_OK) {
@@ -125,7 +125,7 @@ static cadre_status plain_open(struct cadre_error *error)
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the program's task");
     }
     plain->environment = program_environment();
-    cadre_status status = plain_plain_join(plain, error);
+    cadre_status status = join_job(plain, error);
     if (status != CADRE_OK) {
         plain_close(plain);
         return status;
@@ -148,7 +148,7 @@ cadre_status cadre_plain_init(int *argc, char ***argv)
 
 /* All are here, so no task can be lost any more: from now on the task's state counts as whole,
  * which the coordinator requires of one that has finished. */
-static cadre_status plain_plain_finish(struct plain *plain, struct cadre_error *error)
+static cadre_status finish_task(struct plain *plain, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];
     const struct cursor cursor = {0};
@@ -181,7 +181,7 @@ int cadre_plain_finish(void)
     }
     if (status == CADRE_OK) {
         plain_report_end(plain);
-        status = plain_plain_finish(plain, &error);
+        status = finish_task(plain, &error);
         plain_current_end(plain);
         plain_close(plain);
     }

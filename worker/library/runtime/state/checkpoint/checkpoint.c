@@ -380,8 +380,7 @@ static cadre_status save_on_replica(
                : CADRE_OK;
 }
 
-static cadre_status checkpoint_checkpoint_save(
-    cadre_strategy *strategy, bool wait, struct cadre_error *error)
+static cadre_status save_position(cadre_strategy *strategy, bool wait, struct cadre_error *error)
 {
     CADRE_TRY(sync_restore(strategy, error)); /* before a first step */
     if (strategy_is_warm(strategy) || strategy_is_catching_up(strategy)) {
@@ -392,8 +391,7 @@ static cadre_status checkpoint_checkpoint_save(
     cadre_status status = strategy_between_steps(
         strategy, wait ? "cadre_save(wait)" : "cadre_save", save_on_replica, &saving, error);
     if (status == CADRE_DATA_LOSS && strategy->failed.code == CADRE_OK) {
-        return strategy_set_failed(
-            strategy, error); /* the replicas differ, which is final */
+        return strategy_set_failed(strategy, error); /* the replicas differ, which is final */
     }
     if (status == CADRE_OK && saving.own.code != CADRE_OK) {
         *error = saving.own;
@@ -535,7 +533,7 @@ cadre_status cadre_save(cadre_strategy *strategy, bool wait)
     struct cadre_error error = {0};
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = checkpoint_checkpoint_save(strategy, wait, &error);
+        status = save_position(strategy, wait, &error);
     }
     return api_return(status, &error);
 }

@@ -115,8 +115,8 @@ static int newest_first(const void *a, const void *b)
 
 /* The positions of all manifests up to `published`, newest first. *ret_positions is the caller's to
  * free. */
-static cadre_status checkpoint_checkpoint_folder_list(const char *folder, uint64_t published,
-    uint64_t **ret_positions, size_t *ret_count, struct cadre_error *error)
+static cadre_status list_manifests(const char *folder, uint64_t published, uint64_t **ret_positions,
+    size_t *ret_count, struct cadre_error *error)
 {
     FOLDER_AT_EXIT DIR *dir = opendir(folder);
     if (dir == NULL) {
@@ -152,8 +152,7 @@ cadre_status checkpoint_folder_list(const char *folder, const char *run, uint64_
     size_t count = 0;
     *ret_positions = NULL;
     *ret_count = 0;
-    cadre_status status =
-        checkpoint_checkpoint_folder_list(folder, published, ret_positions, &count, error);
+    cadre_status status = list_manifests(folder, published, ret_positions, &count, error);
     for (size_t i = 0; status == CADRE_OK && i < count; i++) {
         char text[CHECKPOINT_NAME_BYTES];
         uint64_t position = (*ret_positions)[i];

@@ -90,7 +90,7 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
 }
 
 /* The largest of several counts, as parameter servers keep one for each shard. */
-static cadre_status restore_restore_largest(struct checkpoint_reader *reader,
+static cadre_status largest_count(struct checkpoint_reader *reader,
     const struct safetensors_entry *entry, int64_t *ret_most, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT int64_t *counts = malloc(entry->bytes);
@@ -109,7 +109,7 @@ static cadre_status restore_restore_largest(struct checkpoint_reader *reader,
 cadre_status restore_read(struct checkpoint_reader *reader, const struct safetensors_entry *entry,
     const struct state_tensor *tensor, void *into, struct cadre_error *error)
 {
-    return tensor->counts ? restore_restore_largest(reader, entry, into, error)
+    return tensor->counts ? largest_count(reader, entry, into, error)
                           : checkpoint_reader_read(reader, entry, 0, into, tensor->bytes, error);
 }
 
@@ -148,7 +148,7 @@ cadre_status restore_strings(struct cadre_strategy *strategy, const cadre_variab
 }
 
 /* The lengths, then the bytes. */
-static char *restore_restore_pack(const cadre_tensor *strings, uint64_t *ret_bytes)
+static char *pack_strings(const cadre_tensor *strings, uint64_t *ret_bytes)
 {
     CADRE_ASSERT(cadre_tensor_dtype(strings) == CADRE_STRING);
     const cadre_string *each = cadre_tensor_const_data(strings);
@@ -172,7 +172,7 @@ static char *restore_restore_pack(const cadre_tensor *strings, uint64_t *ret_byt
     return packed;
 }
 
-static cadre_status restore_restore_unpack(
+static cadre_status unpack_strings(
     cadre_variable *variable, const char *packed, uint64_t bytes, struct cadre_error *error)
 {
     CADRE_ASSERT(variable->dtype == CADRE_STRING);
@@ -208,7 +208,7 @@ cadre_status restore_share_strings(struct cadre_strategy *strategy, uint32_t loc
 {
     uint64_t bytes = 0;
     bool first = strategy->roster.rank == 0 && local == 0;
-    CADRE_FREE_AT_EXIT char *packed = first ? restore_restore_pack(strings, &bytes) : NULL;
+    CADRE_FREE_AT_EXIT char *packed = first ? pack_strings(strings, &bytes) : NULL;
     struct mesh *mesh = strategy->mesh;
     const struct mesh_buffer size = {.data = &bytes, .bytes = sizeof bytes, .dtype = MESH_U8};
     CADRE_TRY(mesh->ops->broadcast(mesh, local, 0, &size, 1, NULL, error));
@@ -221,5 +221,5 @@ cadre_status restore_share_strings(struct cadre_strategy *strategy, uint32_t loc
     }
     const struct mesh_buffer all = {.data = packed, .bytes = (size_t)bytes, .dtype = MESH_U8};
     CADRE_TRY(mesh->ops->broadcast(mesh, local, 0, &all, 1, NULL, error));
-    return local == 0 ? restore_restore_unpack(variable, packed, bytes, error) : CADRE_OK;
+    return local == 0 ? unpack_strings(variable, packed, bytes, error) : CADRE_OK;
 }
