@@ -22,16 +22,9 @@ target_link_libraries(fit_inside PRIVATE cadre::static)
 """
 
 
-def readme_program():
-    """The program of README.md, and the command lines that its text gives for it."""
-    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
-        text = file.read()
-    blocks = re.findall(r"```c\n(.*?)```", text, re.S)
-    return next(block for block in blocks if "int main" in block), text
-
-
 class Installation:
-    """Below a folder of its own; commands run there, with the checkout hidden where we may mount."""
+    """Below a folder of its own, with the program of README.md as app/fit.c; commands run in app/, with the checkout
+    hidden where we may mount."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="cadre-test-")
@@ -39,6 +32,10 @@ class Installation:
         self.prefix = os.path.join(self.folder, "prefix")
         self.app = os.path.join(self.folder, "app")
         os.mkdir(self.app)
+        with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+            self.readme = file.read()
+        self.write("fit.c", next(block for block in re.findall(r"```c\n(.*?)```", self.readme, re.S)
+                                 if "int main" in block))
         done = subprocess.run(["cmake", "--install", BUILD, "--prefix", self.prefix], capture_output=True, text=True,
                               timeout=HANG_S, check=False)
         check_equal(done.returncode, 0, f"cmake --install: {done.stderr}")
@@ -53,6 +50,10 @@ class Installation:
 
     def __exit__(self, *_):
         shutil.rmtree(self.folder)
+
+    def write(self, name, text):
+        with open(os.path.join(self.app, name), "w", encoding="utf-8") as file:
+            file.write(text)
 
     def command(self, line):
         """The shell's command line, in a namespace in which the checkout is an empty folder, if we may make one."""
@@ -72,42 +73,29 @@ class Installation:
                                     stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
 
-def needed(installation, program):
-    return installation.call(f"readelf -d {program}")
-
-
 def test_a_program_of_ones_own():
-    text, readme = readme_program()
-    compile_line = "cc fit.c $(pkg-config --cflags --libs cadre) -o fit"
-    check_in(compile_line, readme, "README.md")
     with Installation() as here:
-        with open(os.path.join(here.app, "fit.c"), "w", encoding="utf-8") as file:
-            file.write(text)
-        here.call(compile_line)
+        for line in ("cc fit.c $(pkg-config --cflags --libs cadre) -o fit", "cadre run -n 2 ./fit"):
+            check_in(line, here.readme, "README.md")
+        here.call("cc fit.c $(pkg-config --cflags --libs cadre) -o fit")
         check_in("w = 3.000", here.call("./fit"), "by hand")
         check_in("w = 3.000", here.call("cadre run -n 2 ./fit"), "cadre run")
-        check_in("libcadre.so", needed(here, "./fit"), "what the program needs")
+        check_in("libcadre.so", here.call("readelf -d ./fit"), "what the program needs")
         here.call("cc fit.c $(pkg-config --cflags --libs cadre-static) -o fit-alone")
         check_in("w = 3.000", here.call("./fit-alone"), "with Cadre inside")
-        check("libcadre" not in needed(here, "./fit-alone"), "a program with Cadre inside needs no libcadre.so")
+        check("libcadre" not in here.call("readelf -d ./fit-alone"), "a program with Cadre inside needs no libcadre.so")
 
 
 def test_with_cmake():
-    text, _ = readme_program()
     with Installation() as here:
-        for name, content in (("fit.c", text), ("CMakeLists.txt", CMAKE_LISTS)):
-            with open(os.path.join(here.app, name), "w", encoding="utf-8") as file:
-                file.write(content)
+        here.write("CMakeLists.txt", CMAKE_LISTS)
         here.call("cmake -S . -B build && cmake --build build")
         for name in ("fit_shared", "fit_inside"):
             check_in("w = 3.000", here.call(f"build/{name}"), name)
 
 
 def test_as_a_job():
-    text, _ = readme_program()
     with Installation() as here:
-        with open(os.path.join(here.app, "fit.c"), "w", encoding="utf-8") as file:
-            file.write(text)
         here.call("cc fit.c $(pkg-config --cflags --libs cadre-static) -o fit")
         os.chmod(here.folder, 0o711)
         here.environment["CADRE_COORDINATOR"] = f"unix:{here.folder}/c.sock"

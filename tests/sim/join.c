@@ -38,7 +38,7 @@ static bool has_left(const struct scenario_job *plan, uint32_t stream, const str
 }
 
 /* The stream of its program's first step. A program with no step left waits as for a step without
- * samples: it gets the end, or bye. */
+ * samples: it gets the end, or goodbye. */
 static uint32_t first_asked(const struct scenario_job *plan, const struct task_warm *warm)
 {
     for (uint32_t i = 0; i < plan->segment_count; i++) {

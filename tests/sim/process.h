@@ -80,7 +80,7 @@ void saving_at_step(struct sim *sim, uint32_t process);
 bool saving_begin(struct sim *sim, uint32_t process);
 /* The chief waits until what it saves is published. */
 void saving_awaits(struct sim *sim, uint32_t process);
-/* Its job stops at its position: the chief saves, and all wait for bye. */
+/* Its job stops at its position: the chief saves, and all wait for goodbye. */
 void saving_to_stop(struct sim *sim, uint32_t process);
 /* It is on the disk; or (`again`) a save has waited for long. */
 void saving_written(struct sim *sim, uint32_t process, bool again);

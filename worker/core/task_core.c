@@ -339,7 +339,7 @@ bool task_core_may_enter(const struct task_core *core, uint64_t position)
            core->released > position && position < core->halt_at;
 }
 
-/* Rule 17: a stop freezes the task at S; it then reports and waits for bye. */
+/* Rule 17: a stop freezes the task at S; it then reports and waits for goodbye. */
 bool task_core_stops_next(const struct task_core *core)
 {
     return core->phase == TASK_RUN && !core->applying && core->halt_kind == HALT_STOP &&

@@ -227,7 +227,7 @@ bool task_core_stops_next(const struct task_core *core);
 /* Whether it is before the step at which its generation pauses for a joiner or a leaving task, and
  * has begun it: as soon as no part of that step is left its shell gives PAUSE_POINT. */
 bool task_core_halts_next(const struct task_core *core);
-/* Whether it has stopped: the state is saved there, and it waits for bye. */
+/* Whether it has stopped: the state is saved there, and it waits for goodbye. */
 bool task_core_stops(const struct task_core *core);
 
 /* NULL, or the text of the broken invariant. */

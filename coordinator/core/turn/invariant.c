@@ -52,7 +52,7 @@ static const char *barrier_holds(const struct job *job)
     return NULL;
 }
 
-/* A published and compared state was found equal on all; so was the final one before bye. */
+/* A published and compared state was found equal on all; so was the final one before goodbye. */
 static const char *verified_holds(const struct job *job)
 {
     const struct core_checkpoint *newest = &job->checkpoint;

@@ -397,7 +397,7 @@ static void a_last_checkpoint_that_differs_is_none(void **state)
     }
 }
 
-/* Some have gone already, between their report and bye. */
+/* Some have gone already, between their report and goodbye. */
 static void who_is_gone_in_order_is_compared_too(void **state)
 {
     (void)state;

@@ -50,8 +50,11 @@ bool backup_in_sync(const struct backup *backup)
 
 bool backup_may_answer(const struct backup *backup)
 {
-    uint64_t counted = backup == NULL ? 0 : atomic_load(&backup->counted);
-    return counted == 0 || backup_record_allows(counted, atomic_load(&backup->with));
+    if (backup == NULL) {
+        return true;
+    }
+    uint64_t counted = atomic_load(&backup->counted);
+    return backup_record_allows(counted, atomic_load(&backup->with));
 }
 
 /* ---- waiting for the other server ---- */

@@ -76,10 +76,10 @@ void connection_refuse(struct connection *connection, const struct cadre_error *
 /* Rows are sent while other threads change them, which is allowed (store.h); the thread sanitizer
  * reports the system call that reads them. */
 #ifdef __SANITIZE_THREAD__
-void AnnotateIgnoreReadsBegin(const char *file, int row);
-void AnnotateIgnoreReadsEnd(const char *file, int row);
-#define UNWATCHED_BEGIN() AnnotateIgnoreReadsBegin(__FILE__, 0)
-#define UNWATCHED_END()   AnnotateIgnoreReadsEnd(__FILE__, 0)
+void AnnotateIgnoreReadsBegin(const char *file, int line_number);
+void AnnotateIgnoreReadsEnd(const char *file, int line_number);
+#define UNWATCHED_BEGIN() AnnotateIgnoreReadsBegin(__FILE__, __LINE__)
+#define UNWATCHED_END()   AnnotateIgnoreReadsEnd(__FILE__, __LINE__)
 #else
 #define UNWATCHED_BEGIN() ((void)0)
 #define UNWATCHED_END()   ((void)0)
