@@ -49,7 +49,9 @@ static cadre_status join_job(struct plain *plain, struct cadre_error *error)
     CADRE_TRY(membership_listen(plain->environment, &plain->listener, address, error));
     CADRE_TRY(program_take_session(&session, error));
     CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
+    task_keeps_own_state(plain->task);
     CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
+    plain->saves.position = plain->roster.resume;
     cadre_status status = form_mesh(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {
         task_failed(plain->task, error);
@@ -161,7 +163,8 @@ static cadre_status finish_task(struct plain *plain, struct cadre_error *error)
     snprintf(text, sizeof text, "task %u calls cadre_plain_finish", plain->roster.rank);
     CADRE_TRY(plain_barrier(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
     plain_abort_watch_close(&plain->watch);
-    if (task_synced(plain->task, plain->roster.generation, &cursor, &consumption)) {
+    if (plain->saves.synced ||
+        task_synced(plain->task, plain->roster.generation, &cursor, &consumption)) {
         (void)task_finish(plain->task, plain->roster.generation, 0);
     }
     return task_await_goodbye(plain->task, &is_void, error);

@@ -46,6 +46,10 @@ struct task;
 cadre_status task_open(struct session *session, const struct task_identity *identity,
     struct task **ret_task, struct cadre_error *error);
 
+/* The program keeps its state itself, and cannot go on when a member is lost: the job then begins
+ * again, from the newest checkpoint. Once, before the first plan is awaited. */
+void task_keeps_own_state(struct task *task);
+
 /* When a member is lost the job is to go on from a verified state. Once, before a strategy runs. */
 void task_verify_losses(struct task *task);
 
