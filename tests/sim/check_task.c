@@ -34,6 +34,12 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
             "job %llu: task %u, source of %llu, is not on the timeline", (ull)job->id.n,
             source->ref.slot, (ull)resume);
     }
+    if (source->core.plain && (source->core.reason == REPORT_ABORT ||
+                                  source->core.reason == REPORT_PEER_ERROR)) {
+        broken(sim, "OWN_STATE",
+            "job %llu: task %u lost its peers, keeps its state itself, and is the source of %llu",
+            (ull)job->id.n, source->ref.slot, (ull)resume);
+    }
     layout_check(sim, job, resume, source->state.layout, "the source");
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];

@@ -62,6 +62,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_EXIT_INVENTED] = {"exit-invented", "LEFT, ASSERT", 0, NULL},
     [MUTANT_KILL_LOST] = {"kill-lost", "PROGRESS, LEFT", 0, NULL},
     [MUTANT_DIRTY_SOURCE] = {"dirty-source", "TIMELINE", 0, NULL},
+    [MUTANT_OWN_STATE_GIVEN] = {"own-state-given", "OWN_STATE", 4, "state keepers"},
     [MUTANT_HELLO_AS_REPORT] = {"hello-as-report", "TIMELINE, TRUTH", 0, NULL},
     [MUTANT_HELLO_WATERMARK_IGNORED] = {"hello-watermark-ignored", "TRUTH", 0, NULL},
     [MUTANT_UNORDERLY_AS_ORDERLY] = {"unorderly-as-orderly", "TRUTH, HALT", 0, NULL},
