@@ -25,42 +25,47 @@ class Reader:
         with open(self.paths[stream - 1], encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def wait(self, text, what, stream=1):
-        wait_for(f"{what}: {text}", lambda: text in self.read(stream))
-
     def end(self, status=0):
         check_equal(self.process.wait(HANG_S), status, f"exit status; it said {self.read(2)[-1500:]}")
         return self.read()
 
 
-def gate_of(cluster):
-    """The path of the file that a printer waits for."""
-    return os.path.join(cluster.folder, f"gate-{len(os.listdir(cluster.folder))}")
+class Gate:
+    """The pipe that printers wait at."""
+
+    def __init__(self, cluster):
+        self.path = os.path.join(cluster.folder, f"gate-{len(os.listdir(cluster.folder))}")
+        os.mkfifo(self.path)
+        os.chmod(self.path, 0o644)
+        self.pipe = os.open(self.path, os.O_RDWR)  # so that what is written stays until it is read
+
+    def open(self, tasks):
+        """One byte for each."""
+        os.write(self.pipe, b"g" * tasks)
+
+    def close(self):
+        os.close(self.pipe)
 
 
-def make_file(path):
-    with open(path, "wb"):
-        os.chmod(path, 0o644)
-
-
-def check_live(reader, gate, what):
+def check_live(reader, gate, tasks, what):
     """The lines that were printed before the program waits are there while it waits."""
     for text in ("before cadre_init\n", "after cadre_init\n"):
-        reader.wait(text, what)
-    make_file(gate)
+        wait_for(f"{what}: {text}", lambda: reader.read().count(text) == tasks)
+    gate.open(tasks)
     check_in("at the end\n", reader.end(), what)
+    gate.close()
 
 
 def test_a_printed_line_is_seen_at_once():
     with Cluster(slots=2) as cluster:
-        gate = gate_of(cluster)
-        check_live(Reader(cluster, "run", "-n", "2", PRINTER, "--", gate), gate, "cadre run")
-        gate = gate_of(cluster)
-        check_live(Reader(cluster, "submit", "--workers", "2", PRINTER, "--", gate), gate, "cadre submit")
-        gate = gate_of(cluster)
+        gate = Gate(cluster)
+        check_live(Reader(cluster, "run", "-n", "2", PRINTER, "--", gate.path), gate, 2, "cadre run")
+        gate = Gate(cluster)
+        check_live(Reader(cluster, "submit", "--workers", "2", PRINTER, "--", gate.path), gate, 2, "cadre submit")
+        gate = Gate(cluster)
         with open(PRINTER, "rb") as file:
-            job = cluster.client.submit(file.read(), arguments=[gate])
-        check_live(Reader(cluster, "logs", "-f", str(job)), gate, "cadre logs -f")
+            job = cluster.client.submit(file.read(), arguments=[gate.path])
+        check_live(Reader(cluster, "logs", "-f", str(job)), gate, 1, "cadre logs -f")
 
 
 def test_what_was_printed_before_a_kill_is_kept():

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * C buffers what is printed to a pipe until 4 KiB have come, so the output of a task would be seen
- * minutes late, and lost when the task is killed. program.c calls this in cadre_init. */
+ * minutes after, and lost when the task is killed. program.c calls this in cadre_init. */
 #include "worker/library/runtime/program/standard_output.h"
 
 #include <stdbool.h>
