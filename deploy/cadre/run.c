@@ -26,6 +26,7 @@ struct run_options {
     char *output;
     uint64_t grace_us;
     uint64_t max_restarts;
+    char *mesh_ports;
     char *verify_state;
     bool verify_losses;
     uint64_t checkpoint_every;
@@ -60,6 +61,9 @@ static const struct option_row rows[] = {
         .help =
             "How often the job goes on after tasks failed; a task that failed is started again. "
             "0: the first failure ends it."},
+    {ROW(TEXT, "mesh-ports", mesh_ports, "FIRST:LAST", NULL), .environment = "CADRE_MESH_PORTS",
+        .help = "The TCP ports of 127.0.0.1 at which tasks listen for each other, at least one for "
+                "each. Default: any free port."},
     VERIFY_OPTION_ROWS(struct run_options),
     {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",
@@ -185,9 +189,15 @@ static int run_program(const struct invocation *invocation)
             invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
     }
     struct ps_job ps_job;
+    struct port_range mesh_ports;
+    struct cadre_error error = {0};
     int code = count_tasks(invocation, &tasks_min, &tasks, &ps_job);
     if (code != CLI_DONE) {
         return code;
+    }
+    if (port_range_parse("--mesh-ports", values->mesh_ports, tasks, &mesh_ports, &error) !=
+        CADRE_OK) {
+        return invocation_usage(invocation, "%s", error.text);
     }
     static const struct option_list no_files;
     struct environment_list environment = {0};
@@ -210,6 +220,7 @@ static int run_program(const struct invocation *invocation)
         .ps_job = ps_job,
         .replicas = (uint32_t)values->replicas,
         .gpus = values->gpus,
+        .mesh_ports = mesh_ports,
         .output = values->output,
         .grace_us = values->grace_us,
         .max_restarts = (uint32_t)values->max_restarts,
