@@ -41,7 +41,8 @@ class Comments(unittest.TestCase):
 
     def test_names_are_linked(self):
         names = comments.names_of("CADRE_API int cadre_a(int b);\ntypedef int (*cadre_f)(void);\n"
-                                  "enum {\n    CADRE_X,\n};\ntypedef struct cadre_s {\n} cadre_s;\n#define CADRE_H_H\n#define CADRE_M 1\n")
+                                  "enum {\n    CADRE_X,\n};\ntypedef struct cadre_s {\n} cadre_s;\n"
+                                  "#define CADRE_H_H\n#define CADRE_M 1\n")
         self.assertEqual(names, {"cadre_a", "cadre_f", "CADRE_X", "CADRE_M"})
         text = "/* cadre_a, CADRE_X; cadre_ab, cadre_a(1), cadre_a() `cadre_a` cadre/a */\n"
         self.assertEqual(self.marked(text, names),
