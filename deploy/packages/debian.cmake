@@ -74,13 +74,16 @@ ${CPACK_DEBIAN_${component}_PACKAGE_NAME} (>= ${PROJECT_VERSION})\n")
   set(CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${folder}/triggers ${folder}/shlibs)
 endforeach()
 
-# Policy wants these two of each package.
+# Policy wants these of each package: the licence, the packages' changes, the project's.
+set(changes ${CMAKE_CURRENT_BINARY_DIR}/changelog)
+configure_file(${CMAKE_SOURCE_DIR}/CHANGELOG.md ${changes} COPYONLY)
+execute_process(COMMAND gzip -9nkf ${changes} COMMAND_ERROR_IS_FATAL ANY)
 set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian)
 configure_file(debian/changelog.in ${changelog} @ONLY)
 execute_process(COMMAND gzip -9nkf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
 foreach(component ${CPACK_COMPONENTS_ALL})
   string(TOUPPER ${component} upper)
-  install(FILES debian/copyright ${changelog}.gz
+  install(FILES debian/copyright ${changelog}.gz ${changes}.gz
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME} COMPONENT ${component})
 endforeach()
 include(CPack)

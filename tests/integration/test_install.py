@@ -86,6 +86,19 @@ def test_a_program_of_ones_own():
         check("libcadre" not in here.call("readelf -d ./fit-alone"), "a program with Cadre inside needs no libcadre.so")
 
 
+def test_one_version_everywhere():
+    with open(os.path.join(SOURCE, "CHANGELOG.md"), encoding="utf-8") as file:
+        version = re.search(r"^## (\S+)$", file.read(), re.M)[1]
+    with Installation() as here:
+        check_equal(here.call("cadre version 2>/dev/null || true"), f"cadre {version}\n", "the command")
+        for program in ("cadre-coordinator", "cadre-worker"):
+            check_in(version, here.call(f"{program} --version"), program)
+        for name in ("cadre", "cadre-static", "cadre-client"):
+            check_equal(here.call(f"pkg-config --modversion {name}"), f"{version}\n", name)
+        here.write("CMakeLists.txt", CMAKE_LISTS.replace("cadre REQUIRED", f"cadre {version} EXACT REQUIRED"))
+        here.call("cmake -S . -B build")
+
+
 def test_with_cmake():
     with Installation() as here:
         here.write("CMakeLists.txt", CMAKE_LISTS)

@@ -63,7 +63,7 @@ def test_what_is_scraped_agrees_with_the_command():
         check_equal(seen["cadre_rpcs_total", "code=OK", "method=cadre.v1.Jobs/Submit"], 1, "calls")
         check_equal(seen["cadre_worker_streams"], 2, "streams")
         check_equal(seen["cadre_build_info", "program=cadre-coordinator",
-                         f"version={cluster.cadre('version', '--json').stdout and '0.1.0'}"], 1, "build")
+                         f"version={json.loads(cluster.cadre('version', '--json').stdout)['client']}"], 1, "build")
         used = sum(scrape(worker)["cadre_worker_tasks", "phase=running"] for worker in cluster.workers)
         check_equal(used, 2, "tasks that run, by their workers")
         client.cancel(job)

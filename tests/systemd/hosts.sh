@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What happens on the three machines. Sourced by hosts.
 
-# ---- the cluster: deploy/packages/README.md, "Several hosts" ----
+# ---- the cluster: deploy/docs/guides/two-hosts.md, "With packages and units" ----
 
 packages desk 1 cadre-client
 must desk 'cd /srv && cadre pki init pki

@@ -9,6 +9,7 @@ import unittest.mock
 
 import glossary
 import graph
+import guide
 import links
 import measure
 import rules
@@ -263,6 +264,28 @@ class Rules(unittest.TestCase):
                 with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                     file.write(text)
             return shown.check(root)[2]
+
+    def test_guide(self):
+        tree = {"README.md": "`cadre_nothing`",
+                "common/a.c": 'text = "no coordinator answers at %s: "\n    "start it";\n{ROW(T, "workers")}',
+                "deploy/cadre/main.c": 'static const struct verb verbs[] = {{"run", 0}};',
+                "deploy/docs/a.md": "`CADRE_NONE`, `cadre run --workers 2`\n```\ncadre rn --wrkers 2\n```\n",
+                "deploy/docs/troubleshooting.md": "## Compiling\n| `foreign` |\n## Ours\n"
+                                                  "| `no coordinator answers at … start it` |\n| `it is asleep` |\n"}
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in tree.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(list(guide.faults(root)),
+                             ["README.md: cadre_nothing is in no source",
+                              "deploy/docs/a.md: CADRE_NONE is in no source",
+                              "deploy/docs/a.md: --wrkers is no option of ours: cadre rn --wrkers 2",
+                              "deploy/docs/a.md: `cadre rn` is no verb",
+                              "deploy/docs/troubleshooting.md:5: no source says 'it is asleep'"])
+            with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
+                file.write("word " * 1501)
+            self.assertIn("README.md: 1501 words", "".join(guide.faults(root)))
 
     def test_shown(self):
         self.assertEqual(self.shown_faults("int main(void) { cadre_one(1); CADRE_DO(2); cadre_two(0); }\n"), [])

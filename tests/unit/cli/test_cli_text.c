@@ -242,14 +242,14 @@ static void print_workers(FILE *out)
 {
     static const cadre_worker workers[] = {{.name = "alpha",
                                                .host = "h1",
-                                               .version = "0.1.0",
+                                               .version = "0.2.0",
                                                .slots = 4,
                                                .slots_used = 2,
                                                .cpus = 8,
                                                .memory_bytes = UINT64_C(1) << 33,
                                                .connected = true,
                                                .joined_us = 40 * S},
-        {.name = "b", .host = "h2", .version = "0.1.0", .slots = 1, .joined_us = 99 * S}};
+        {.name = "b", .host = "h2", .version = "0.2.0", .slots = 1, .joined_us = 99 * S}};
     const cadre_worker_list list = {.workers = workers, .count = 2};
     render_workers(&list, 100 * S, &plain, out);
 }
@@ -259,8 +259,8 @@ static void workers_are_a_table(void **state)
     (void)state;
     assert_printed(print_workers,
         "WORKER  STATE  SLOTS  CPUS   MEMORY  GPUS    JOINED  VERSION  HOST\n"
-        "alpha   ready    2/4     8  8.0 GiB  -     60 s ago  0.1.0    h1\n"
-        "b       away     0/1     0      0 B  -      1 s ago  0.1.0    h2\n");
+        "alpha   ready    2/4     8  8.0 GiB  -     60 s ago  0.2.0    h1\n"
+        "b       away     0/1     0      0 B  -      1 s ago  0.2.0    h2\n");
 }
 
 static void print_failed_job(FILE *out)

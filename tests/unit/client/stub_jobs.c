@@ -411,7 +411,7 @@ static void on_workers(struct rpc_call *call, const void *data, size_t length, v
     static const struct worker_info workers[] = {{.id = {1},
                                                      .name = "alpha",
                                                      .host = "here",
-                                                     .version = "0.1.0",
+                                                     .version = "0.2.0",
                                                      .slots = 4,
                                                      .slots_used = 1,
                                                      .cpus = 8,

@@ -129,7 +129,7 @@ static void hello_as(struct script *s, uint64_t link, const char *name, uint64_t
     up(s, link,
         &(struct agent_up){.type = AGENT_UP_HELLO,
             .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
-                .library_version = "0.1.0",
+                .library_version = "0.2.0",
                 .name = name,
                 .host = "host",
                 .boot_nonce = nonce,
@@ -256,7 +256,7 @@ void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, ui
 {
     struct task_up message = {.type = TASK_UP_HELLO,
         .hello = {.frame_version = TASK_FRAME_VERSION,
-            .library_version = "0.1.0",
+            .library_version = "0.2.0",
             .pid = 100 + slot,
             .replicas = 1,
             .mesh_address = "127.0.0.1:9",

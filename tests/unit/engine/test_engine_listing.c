@@ -265,7 +265,7 @@ static void gpus_of_many_workers_are_left_out(void **state)
         workers[i] = (struct worker_info){.id = {i + 1},
             .name = "a-worker-of-some-length",
             .host = "a-host-of-some-length.example.org",
-            .version = "0.1.0",
+            .version = "0.2.0",
             .gpus = {.devices = gpus,
                 .count = 8,
                 .usable = 8,

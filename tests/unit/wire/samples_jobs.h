@@ -205,7 +205,7 @@ static const struct worker_info workers[] = {
         .id = {1},
         .name = "host-a",
         .host = "a.example.org",
-        .version = "0.1.0",
+        .version = "0.2.0",
         .slots = 4,
         .slots_used = 2,
         .cpus = 64,
@@ -225,7 +225,7 @@ static const struct worker_info workers[] = {
 static const struct list_workers_request list_worker = {.worker = "host-a"};
 static const struct list_workers_request list_all_workers = {.worker = ""};
 static const struct list_workers_response list_workers = {.workers = workers, .count = 3};
-static const struct version_response version = {.version = "0.1.0",
+static const struct version_response version = {.version = "0.2.0",
     .agent_protocol = 1,
     .task_frame = 2,
     .started_us = 3,

@@ -44,7 +44,7 @@ const struct task_up sample_hello = {
     .hello =
         {
             .frame_version = 2,
-            .library_version = "0.1.0",
+            .library_version = "0.2.0",
             .pid = 4711,
             .replicas = 2,
             .mesh_address = "127.0.0.1:40001",
@@ -336,7 +336,7 @@ const struct agent_up sample_agent_hello = {
     .hello =
         {
             .protocol_version = 2,
-            .library_version = "0.1.0",
+            .library_version = "0.2.0",
             .name = "host-a",
             .host = "a.example.org",
             .seen = {.cluster = 0xc0ffee, .start = 12, .nonce = UINT64_MAX},
