@@ -75,6 +75,11 @@ extern "C" {
  * use when they differ; UNAVAILABLE when the daemon is not there. The arguments are left as
  * they are; both pointers may be NULL.
  *
+ * Where standard output is a pipe, as in a task, each line is written when its newline is printed,
+ * so that it is seen at once and is kept when the task is killed. C alone would keep 4 KiB back. A
+ * program that has chosen its buffering before, by setvbuf or under stdbuf(1), or sets it
+ * afterwards, has its own; so has one that writes to a file.
+ *
  * From then on a program that dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT says on stderr
  * where: the thread, the call stack, and in the last line, which a job's message then holds, the
  * signal and the function ("cadre: SIGSEGV at address 0x0 in train_step (digits+0x1234)"). Core
