@@ -581,6 +581,7 @@ EXCEPTIONS = {
     "common/base/error.c": {"stderr", "exit"},    # cadre_check(), the public macro for a program's main()
     "common/base/panic.c": {"stderr", "abort"},   # what a failed assert does
     "common/rpc/daemon_main.c": {"stderr", "stdout"},  # main() of the daemons: wrong options, --help
+    "worker/library/runtime/program/standard_output.c": {"stdout"},  # sets when it is written, and writes nothing
     "worker/library/runtime/api/show.c": {"stderr"},  # progress of a program run by hand, cadre_finish()'s reason
     "tests/integration/flipper.c": {"rand", "srand"},  # what a program does that is wrong
     "tests/lib/test.c": {"nanosleep"},            # test_wait(), the replacement itself

@@ -28,12 +28,14 @@ extern "C" {
 #define CADRE_BUCKET_BYTES_GPU   ((size_t)25 << 20) /* where the gradients are on a GPU */
 #define CADRE_BUCKET_BYTES_CPU   ((size_t)4 << 20)  /* stays in the cache */
 
+/* Zeroed: the defaults. All replicas give the same. */
 typedef struct cadre_bucket_options {
     size_t first_bytes;  /* of the first bucket; 0: CADRE_BUCKET_FIRST_BYTES */
     size_t bucket_bytes; /* of each other one; 0: as above. A bucket closes once it is as large */
     cadre_collective_options collective; /* of each bucket's all-reduce */
 } cadre_bucket_options;
 
+/* The buckets of one step of one replica, from cadre_buckets_begin to cadre_buckets_wait. */
 typedef struct cadre_buckets cadre_buckets;
 
 /* In a replica function. `tensors`: `count` gradients, listed in the order in which backward makes

@@ -38,6 +38,7 @@
 extern "C" {
 #endif
 
+/* In place of a position where there is no checkpoint. */
 #define CADRE_POSITION_NONE UINT64_MAX
 
 /* Zeroed: as without a manager, but that a program which is started by hand leaves its checkpoints

@@ -36,12 +36,13 @@ extern "C" {
 /* The coordinator's address when neither the options nor CADRE_COORDINATOR have one. */
 #define CADRE_CLIENT_ADDRESS_DEFAULT "unix:/run/cadre/coordinator.sock"
 
+/* A connection to a coordinator, with the calls in progress. */
 typedef struct cadre_client cadre_client;
 
 /* What to do when a call has ended. `message` is a sentence, "" with OK; it is valid until done
  * returns. */
 typedef struct cadre_then {
-    void (*done)(cadre_status status, const char *message, void *user);
+    void (*done)(cadre_status status, const char *message, void *user); /* called once */
     void *user;
 } cadre_then;
 
@@ -98,6 +99,7 @@ CADRE_API void cadre_result_release(void *result);
 
 /* ---- jobs ---- */
 
+/* Where a job is; the last four are final. */
 typedef enum cadre_job_state {
     CADRE_JOB_QUEUED = 1, /* waits for workers */
     CADRE_JOB_STARTING,   /* placed; not all tasks run yet */
@@ -109,6 +111,7 @@ typedef enum cadre_job_state {
     CADRE_JOB_PREEMPTED /* its message names what was saved and how it goes on */
 } cadre_job_state;
 
+/* Where a task of a job is. */
 typedef enum cadre_task_state {
     CADRE_TASK_WAITING = 1, /* not placed */
     CADRE_TASK_STARTING,
@@ -121,6 +124,8 @@ typedef enum cadre_task_state {
  * name for: a coordinator of a later version may send one. Such a text is valid until the thread's
  * seventh next call. */
 CADRE_API const char *cadre_job_state_name(cadre_job_state state);
+
+/* The name of a task's state, as cadre_job_state_name() has it of a job's. */
 CADRE_API const char *cadre_task_state_name(cadre_task_state state);
 
 /* Whether the job has ended: no value of it changes any more. False for a state without a name
@@ -133,6 +138,7 @@ typedef struct cadre_job_metric {
     double value;
 } cadre_job_metric;
 
+/* How far a job is, as its chief last reported it. */
 typedef struct cadre_job_progress {
     const char *stream; /* the dataset's name */
     uint64_t epoch;     /* from 0 */
@@ -185,6 +191,7 @@ typedef struct cadre_job_task {
     uint32_t index;   /* among those of its type, from 0 */
 } cadre_job_task;
 
+/* A job, as the coordinator has it. */
 typedef struct cadre_job {
     uint64_t id; /* from 1 */
     const char *name;
@@ -228,6 +235,7 @@ typedef struct cadre_job {
     uint64_t verified_digest;
 } cadre_job;
 
+/* The result of cadre_client_jobs(). */
 typedef struct cadre_job_list {
     const cadre_job *jobs; /* newest first */
     size_t count;
@@ -250,6 +258,7 @@ typedef struct cadre_upload {
     uint64_t total_bytes;
 } cadre_upload;
 
+/* What to run, with how many tasks, and on which conditions. Zeroed but for `program`: one task. */
 typedef struct cadre_submit_options {
     const char *program;          /* path of an executable file */
     const char *const *arguments; /* without argv[0] */
@@ -263,7 +272,7 @@ typedef struct cadre_submit_options {
     uint32_t replicas;    /* per task; 0: all local devices */
     const char *strategy; /* what cadre_strategy_default() shall give; NULL: the program's choice */
     int32_t priority;     /* higher first; in order of submission within one */
-    void (*on_upload)(const cadre_upload *upload, void *user);
+    void (*on_upload)(const cadre_upload *upload, void *user); /* during the upload; or NULL */
     void *user;
     /* Elastic: it begins when there is room for so many tasks, goes on as long as so many are left,
      * and takes in more, up to `workers`, whenever there is room. 0: `workers`. */
@@ -304,6 +313,7 @@ typedef struct cadre_submit_options {
     uint64_t time_limit_us;
 } cadre_submit_options;
 
+/* What the coordinator has made of a submission. */
 typedef struct cadre_submitted {
     uint64_t job;
     uint32_t queued_before; /* jobs ahead of it */
@@ -360,6 +370,7 @@ typedef enum cadre_verdict {
 /* "exact", "as defined", "differs", "not provable"; "unknown" for a number outside the enum. */
 CADRE_API const char *cadre_verdict_name(cadre_verdict verdict);
 
+/* An epoch of a dataset, and what the records prove of it. */
 typedef struct cadre_verified_epoch {
     uint32_t stream;      /* the dataset, in order of creation from 1; 0: steps without samples */
     const char *name;     /* of the dataset */
@@ -390,6 +401,7 @@ typedef struct cadre_verified_state {
     uint64_t digest;   /* of the state: of two jobs equal when those are; never 0 */
 } cadre_verified_state;
 
+/* The result of cadre_client_verify(). */
 typedef struct cadre_verification {
     uint64_t job;
     const char *job_name;
@@ -420,9 +432,10 @@ typedef struct cadre_verify_progress {
     uint64_t expected; /* how many it will be: of records about, until all are here */
 } cadre_verify_progress;
 
+/* Zeroed: all is judged, without reports of progress. */
 typedef struct cadre_verify_options {
     bool unjudged; /* only the records: of each epoch `verdict` is 0, and `text` "" */
-    void (*on_progress)(const cadre_verify_progress *progress, void *user);
+    void (*on_progress)(const cadre_verify_progress *progress, void *user); /* meanwhile; or NULL */
     void *user;
 } cadre_verify_options;
 
@@ -442,6 +455,7 @@ CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
 
 /* ---- what tasks print, and what they leave ---- */
 
+/* Zeroed: the logs of all tasks from their start, as far as they are now. */
 typedef struct cadre_log_options {
     bool one_task; /* only `task`'s log */
     uint32_t task;
@@ -461,7 +475,7 @@ typedef struct cadre_log {
     uint64_t left_out;
 } cadre_log;
 
-/* `log` is valid until it returns. False: the call ends with OK. */
+/* Called with each piece of a log, valid until it returns. False: the call ends with OK. */
 typedef bool cadre_log_fn(const cadre_log *log, void *user);
 
 /* Reads the logs of a job's tasks; each byte that is kept once and in order, also across a restart
@@ -469,11 +483,13 @@ typedef bool cadre_log_fn(const cadre_log *log, void *user);
 CADRE_API cadre_status cadre_client_logs(cadre_client *client, uint64_t job,
     const cadre_log_options *options, cadre_log_fn *on_log, void *user, const cadre_then *then);
 
+/* A file that a task left. */
 typedef struct cadre_output {
     const char *path; /* "<task>/<path below its output folder>" */
     uint64_t size_bytes;
 } cadre_output;
 
+/* The result of cadre_client_outputs(). */
 typedef struct cadre_output_list {
     const cadre_output *outputs; /* sorted by path */
     size_t count;
@@ -503,6 +519,7 @@ typedef struct cadre_gpu {
     const char *unused; /* why no task gets it; "": the worker's slots share it out */
 } cadre_gpu;
 
+/* A worker, as the coordinator has it. */
 typedef struct cadre_worker {
     uint64_t id;
     const char *name;
@@ -539,6 +556,7 @@ typedef struct cadre_worker {
     uint64_t certificate_ends_us;
 } cadre_worker;
 
+/* The result of cadre_client_workers(). */
 typedef struct cadre_worker_list {
     const cadre_worker *workers;
     size_t count;

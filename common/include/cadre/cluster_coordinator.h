@@ -64,7 +64,7 @@ typedef struct cadre_remote_value
     cadre_remote_value;                           /* what one will have returned: on the chief */
 typedef struct cadre_per_worker cadre_per_worker; /* something that each worker has its own of */
 
-#define CADRE_CLOSURE_ARGUMENTS_MAX 64
+#define CADRE_CLOSURE_ARGUMENTS_MAX 64 /* arguments that a closure may have */
 
 /* --- registering: in every task, after cadre_init and before cadre_serve or the strategy. Names: 1
  * to 127 bytes of printable ASCII; ALREADY_EXISTS. `user` outlives the job. --- */
@@ -75,6 +75,9 @@ typedef struct cadre_per_worker cadre_per_worker; /* something that each worker 
  * ABORTED, UNAVAILABLE and so on of a call for a variable are best returned as they are. */
 typedef cadre_status (*cadre_closure_function)(
     cadre_closure *closure, cadre_tensor *outputs[], void *user);
+
+/* Registers a function under the name that cadre_schedule gives; workers call it with `user`. (The
+ * function that ClusterCoordinator.schedule is given.) */
 CADRE_API cadre_status cadre_function_register(
     const char *name, cadre_closure_function function, void *user);
 
@@ -86,6 +89,9 @@ CADRE_API cadre_status cadre_dataset_register(
 
 /* Makes a resource of a worker, whatever it is; `release` (may be NULL) ends it. */
 typedef cadre_status (*cadre_resource_function)(void **ret_resource, void *user);
+
+/* Registers how a worker makes a resource, and how the resource ends, under the name that
+ * cadre_create_per_worker_resource gives. */
 CADRE_API cadre_status cadre_resource_register(const char *name, cadre_resource_function function,
     void (*release)(void *resource, void *user), void *user);
 
@@ -130,8 +136,11 @@ CADRE_API cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done);
  * (ClusterCoordinator.fetch, RemoteValue.fetch.) */
 CADRE_API cadre_status cadre_fetch(
     cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity, uint32_t *ret_count);
+
 /* Whether cadre_fetch would not wait. Any thread. */
 CADRE_API bool cadre_remote_value_ready(const cadre_remote_value *value);
+
+/* Gives the caller's reference back; the closure runs all the same. NULL is allowed. Any thread. */
 CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
 
 /* Each worker makes the dataset `name` of its own, at once, and again, from the start, when it
@@ -141,7 +150,9 @@ CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
  * (create_per_worker_dataset and iter; a dataset is not shared out between workers.) */
 CADRE_API cadre_status cadre_create_per_worker_dataset(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
-/* (create_per_worker_resource.) */
+
+/* Each worker makes the resource `name` of its own, as it does with a dataset; what is true of that
+ * is true of the resource. (create_per_worker_resource.) */
 CADRE_API cadre_status cadre_create_per_worker_resource(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
 
@@ -151,10 +162,13 @@ CADRE_API uint32_t cadre_workers_connected(const cadre_strategy *strategy);
 /* --- in a closure. INVALID_ARGUMENT names the argument and what it is where it is another kind.
  * --- */
 
+/* How many arguments the closure was scheduled with. */
 CADRE_API uint32_t cadre_closure_argument_count(const cadre_closure *closure);
-/* Borrowed until the function returns. */
+
+/* A tensor that the closure was scheduled with, borrowed until the function returns. */
 CADRE_API cadre_status cadre_closure_tensor(
     cadre_closure *closure, uint32_t argument, cadre_tensor **ret_tensor);
+
 /* The next element of the worker's dataset: its components, one reference each. OUT_OF_RANGE at the
  * end, and from then on. Not in a replica function, nor is the next one. */
 CADRE_API cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
@@ -179,10 +193,14 @@ typedef enum cadre_feed {
 CADRE_API cadre_status cadre_closure_batch(cadre_closure *closure, uint32_t argument,
     cadre_feed consumption, cadre_per_replica **ret_batch);
 
+/* The worker's own resource, which its registered function made; borrowed until the function
+ * returns. */
 CADRE_API cadre_status cadre_closure_resource(
     cadre_closure *closure, uint32_t argument, void **ret_resource);
+
 /* The closure's number, from 1: the same when it is run again. */
 CADRE_API uint64_t cadre_closure_number(const cadre_closure *closure);
+
 /* An error is pending and what this closure does is not wanted any more: long ones may look now and
  * then, and return CANCELLED. */
 CADRE_API bool cadre_closure_cancelled(const cadre_closure *closure);

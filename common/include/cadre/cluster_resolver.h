@@ -31,13 +31,11 @@ extern "C" {
 /* A task id that is not given, or not known. */
 #define CADRE_TASK_NONE UINT32_MAX
 
-/* Limits: bytes of a text that describes a cluster, tasks of a cluster, jobs of a cluster, bytes of
- * a job's name and of an address with their terminator. */
-#define CADRE_CLUSTER_TEXT_BYTES_MAX (1024 * 1024)
-#define CADRE_CLUSTER_TASKS_MAX      16384
-#define CADRE_CLUSTER_JOBS_MAX       64
-#define CADRE_CLUSTER_NAME_BYTES     128
-#define CADRE_CLUSTER_ADDRESS_BYTES  256
+#define CADRE_CLUSTER_TEXT_BYTES_MAX (1024 * 1024) /* of a text that describes a cluster */
+#define CADRE_CLUSTER_TASKS_MAX      16384         /* of all jobs of a cluster together */
+#define CADRE_CLUSTER_JOBS_MAX       64            /* of a cluster */
+#define CADRE_CLUSTER_NAME_BYTES     128           /* of a job's name, terminated */
+#define CADRE_CLUSTER_ADDRESS_BYTES  256           /* of a task's address, terminated */
 
 /* --- the tasks of a cluster (tf.train.ClusterSpec) --- */
 
@@ -55,23 +53,27 @@ CADRE_API cadre_status cadre_cluster_spec_from_json(
 CADRE_API cadre_status cadre_cluster_spec_add_task(
     cadre_cluster_spec *spec, const char *job, uint32_t index, const char *address);
 
-/* NULL is allowed. */
+/* Frees the description and the texts in it. NULL is allowed. */
 CADRE_API void cadre_cluster_spec_release(cadre_cluster_spec *spec);
 
-/* The jobs, in the order in which they were given: how many, and the name of one; NULL past the
- * end. (ClusterSpec.jobs.) */
+/* How many jobs it has. */
 CADRE_API size_t cadre_cluster_spec_num_jobs(const cadre_cluster_spec *spec);
+
+/* The name of job `at`, from 0, in the order in which they were given; NULL past the end. The
+ * spec's. (ClusterSpec.jobs.) */
 CADRE_API const char *cadre_cluster_spec_job(const cadre_cluster_spec *spec, size_t at);
 
-/* The tasks of a job: how many (0 for a job that is not there), and the index of one, ascending;
- * CADRE_TASK_NONE past the end. (ClusterSpec.num_tasks, task_indices; no error for unknown jobs.)
- */
+/* How many tasks the job has; 0 for one that is not there. (ClusterSpec.num_tasks, without its
+ * error for unknown jobs.) */
 CADRE_API uint32_t cadre_cluster_spec_num_tasks(const cadre_cluster_spec *spec, const char *job);
+
+/* The index of the job's task `at`, from 0, in ascending order; CADRE_TASK_NONE past the end.
+ * (ClusterSpec.task_indices.) */
 CADRE_API uint32_t cadre_cluster_spec_task_index(
     const cadre_cluster_spec *spec, const char *job, uint32_t at);
 
-/* NOT_FOUND when there is no such job, or no task of that index in it. (ClusterSpec.task_address.)
- */
+/* The address of a task, as it was given; the spec's. NOT_FOUND: there is no such job, or no task
+ * of that index in it. (ClusterSpec.task_address.) */
 CADRE_API cadre_status cadre_cluster_spec_task_address(
     const cadre_cluster_spec *spec, const char *job, uint32_t index, const char **ret_address);
 
@@ -160,15 +162,19 @@ CADRE_API cadre_status cadre_cluster_resolver_union(const cadre_cluster_resolver
  * cluster for a program that is the whole job. FAILED_PRECONDITION before the strategy. */
 CADRE_API cadre_status cadre_cluster_resolver_cadre(cadre_cluster_resolver **ret_resolver);
 
-/* NULL is allowed. */
+/* Frees the resolver and what it lent. NULL is allowed. */
 CADRE_API void cadre_cluster_resolver_release(cadre_cluster_resolver *resolver);
 
-/* The tasks; the resolver's. (cluster_spec().) */
+/* The tasks of the cluster; the resolver's. (ClusterResolver.cluster_spec.) */
 CADRE_API const cadre_cluster_spec *cadre_cluster_resolver_spec(
     const cadre_cluster_resolver *resolver);
 
-/* This task; NULL and CADRE_TASK_NONE where that is not known. */
+/* The type of this task, the name of its job; NULL where it is not known. The resolver's.
+ * (ClusterResolver.task_type.) */
 CADRE_API const char *cadre_cluster_resolver_task_type(const cadre_cluster_resolver *resolver);
+
+/* The index of this task in its job; CADRE_TASK_NONE where it is not known.
+ * (ClusterResolver.task_id.) */
 CADRE_API uint32_t cadre_cluster_resolver_task_id(const cadre_cluster_resolver *resolver);
 
 /* Changes which task this process is. (The setters of the class.) */

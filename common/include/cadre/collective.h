@@ -99,8 +99,8 @@ CADRE_API cadre_status cadre_strategy_set_communication(
 CADRE_API cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options);
 
-/* The same out of place: outputs[i], of the type and shape of inputs[i], gets the result; the input
- * stays as it is. An output may be its own input, but overlaps no other tensor. It is one
+/* All-reduces out of place: outputs[i], of the type and shape of inputs[i], gets the result; the
+ * input stays as it is. An output may be its own input, but overlaps no other tensor. It is one
  * collective with cadre_all_reduce: some replicas may call this, others that. */
 CADRE_API cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const inputs[], size_t count, cadre_tensor *const outputs[],

@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+/* How the values of several devices are combined. */
 typedef enum cadre_cross_device_kind {
     /* What the strategy's devices ask for: a collective by NCCL for GPUs of which there are as many
      * real ones, by RING for more logical than real ones and for processors alone; one device for
@@ -119,8 +120,9 @@ CADRE_API cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op
     const cadre_per_replica *value, const cadre_destinations *destinations,
     cadre_per_replica **ret_value);
 
-/* The same for `count` values at once, each to its own destinations (NULL: all to the replicas'
- * devices), in packs. On error nothing is given. (tf.distribute.StrategyExtended.batch_reduce_to.)
+/* Combines `count` values at once, as cadre_reduce_to does with each, each to its own destinations
+ * (NULL: all to the replicas' devices), in packs. On error nothing is given.
+ * (tf.distribute.StrategyExtended.batch_reduce_to.)
  */
 CADRE_API cadre_status cadre_batch_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const cadre_destinations destinations[],

@@ -29,6 +29,7 @@
 extern "C" {
 #endif
 
+/* A metric with its variables, which are combined when read. */
 typedef struct cadre_metric cadre_metric;
 
 /* What is counted of `values`, the predictions p and `targets` y; w are the weights. */

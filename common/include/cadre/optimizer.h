@@ -80,7 +80,7 @@ typedef enum cadre_rate_kind {
     CADRE_RATE_COSINE /* rate * ((1 - alpha) * (1 + cos(pi * s / decay_steps)) / 2 + alpha) */
 } cadre_rate_kind;
 
-#define CADRE_RATE_PIECES_MAX 16
+#define CADRE_RATE_PIECES_MAX 16 /* boundaries of a piecewise constant rate */
 
 /* Zeroed: constant. Steps are updates of the variable. INVALID_ARGUMENT: no decay_steps where the
  * kind has them; boundaries that do not grow. */
@@ -127,6 +127,7 @@ typedef struct cadre_optimizer_options {
     const char *name;        /* of what belongs to no one variable; NULL: "optimizer" */
 } cadre_optimizer_options;
 
+/* A rule with the slots of the variables that it updates. */
 typedef struct cadre_optimizer cadre_optimizer;
 typedef struct cadre_variable cadre_variable; /* cadre/variable.h */
 

@@ -61,18 +61,25 @@ CADRE_API cadre_status cadre_random_for_element(
  * (tf.random.Generator.split, jax.random.fold_in.) */
 CADRE_API cadre_random cadre_random_split(const cadre_random *random, uint64_t number);
 
-/* 64 random bits; uniform in [0, 1) with 53 random bits; normal with mean 0 and standard deviation
- * 1 (Box and Muller); uniform in [0, bound), of 0: 0. */
+/* Draws 64 random bits. */
 CADRE_API uint64_t cadre_random_u64(cadre_random *random);
+
+/* Draws a number that is uniform in [0, 1), of 53 random bits. */
 CADRE_API double cadre_random_f64(cadre_random *random);
+
+/* Draws a number that is normal, with mean 0 and standard deviation 1 (Box and Muller). */
 CADRE_API double cadre_random_normal(cadre_random *random);
+
+/* Draws an integer that is uniform in [0, bound); 0 where `bound` is 0. */
 CADRE_API uint64_t cadre_random_below(cadre_random *random, uint64_t bound);
 
-/* Fills a tensor of the caller's, of a floating type: uniform in [low, high), or normal.
- * INVALID_ARGUMENT: another type, a bound that is not finite, low above high, a negative deviation.
- * (tf.random.Generator.uniform, normal.) */
+/* Fills a tensor of the caller's, of a floating type: uniform in [low, high). INVALID_ARGUMENT:
+ * another type, a bound that is not finite, low above high. (tf.random.Generator.uniform.) */
 CADRE_API cadre_status cadre_random_fill_uniform(
     cadre_random *random, double low, double high, cadre_tensor *tensor);
+
+/* Fills a tensor of the caller's, of a floating type: normal. INVALID_ARGUMENT: another type, a
+ * number that is not finite, a negative deviation. (tf.random.Generator.normal.) */
 CADRE_API cadre_status cadre_random_fill_normal(
     cadre_random *random, double mean, double stddev, cadre_tensor *tensor);
 

@@ -78,6 +78,7 @@
 extern "C" {
 #endif
 
+/* How servers apply a push. Zeroed: at once, whenever it comes. */
 typedef struct cadre_push_options {
     /* Of CADRE_ASSIGN_UPDATE: instead of the optimizer's rate; 0: that one. */
     double rate;
