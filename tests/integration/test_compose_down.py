@@ -44,8 +44,8 @@ class Docker:
                            thing("database")],
             "networks": [thing("cadre_cluster", "cadre"), thing("bridge")],
             "volumes": [thing("cadre_pki", "cadre"), thing("database-files", "other")],
-            "images": [image(1, "cadre:latest", "cadre"), image(2, "cadre-base:bookworm", "base"), image(3, "", "cadre"),
-                       image(4, ""), image(5, "mine:latest", "cadre"),
+            "images": [image(1, "cadre:latest", "cadre"), image(2, "cadre-base:bookworm", "base"),
+                       image(3, "", "cadre"), image(4, ""), image(5, "mine:latest", "cadre"),
                        image(6, "debian:12")],
             "calls": [], "refused": []}
 
