@@ -21,6 +21,7 @@ def listening():
 def occupy(port):
     """A socket of another program on that port."""
     taken = socket.socket()
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # behind connections of the test before
     taken.bind((HOST, port))
     taken.listen()
     return taken
