@@ -72,18 +72,13 @@ struct option_table {
 
 enum option_request { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_PRINT_CONFIG };
 
-enum option_source {
-    OPTION_UNSET,
-    OPTION_DEFAULT,
-    OPTION_FILE,
-    OPTION_ENVIRONMENT,
-    OPTION_ARGV
-};
+enum option_source { OPTION_UNSET, OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_ARGV };
 
 struct option_result {
     enum option_request request;
     int first; /* index in argv of the first positional argument; argc when there is none */
     enum option_source sources[OPTION_ROWS_MAX]; /* by row: where its value came from */
+    bool by_letter[OPTION_ROWS_MAX];             /* by row: written as "-n" at least once */
     char config_path[512];                       /* the file that was read, or "" */
 };
 
@@ -109,8 +104,5 @@ bool options_answer(const struct option_table *table, const void *values,
  * where it came from. */
 void options_print_config(const struct option_table *table, const void *values,
     const struct option_result *result, FILE *out);
-
-/* The entry of `candidates` (ended by NULL) that is nearest to `word`; NULL when none is near. */
-const char *options_nearest(const char *word, const char *const *candidates);
 
 #endif

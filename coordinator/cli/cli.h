@@ -49,7 +49,7 @@ int verb_job(const struct cli *cli, int argc, char **argv);
 int verb_logs(const struct cli *cli, int argc, char **argv);
 /* queries.c: requests a checkpoint now. */
 int verb_checkpoint(const struct cli *cli, int argc, char **argv);
-/* queries.c: requests that a job stops. */
+/* cancel.c: requests that jobs stop. */
 int verb_cancel(const struct cli *cli, int argc, char **argv);
 /* get.c: fetches outputs and checkpoints. */
 int verb_get(const struct cli *cli, int argc, char **argv);
@@ -125,13 +125,18 @@ int invocation_fail(const struct invocation *invocation, cadre_status status);
 int invocation_fail_with(
     const struct invocation *invocation, cadre_status status, const char *sentence);
 
-/* The positional argument `i` as a job's number; false: *ret_exit, and the error was printed. */
+/* job_argument.c: the positional argument `i` as a job's number; false: *ret_exit, and the error
+ * was printed. */
 bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit);
 
 /* Connects to the coordinator of invocation_address(); false: *ret_exit, and the error was printed.
  * `options` may be NULL; its address is filled in. */
 bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
     cadre_client **ret_client, int *ret_exit);
+
+/* The same without a message; cadre_error_message() has it. */
+cadre_status invocation_try_connect(const struct invocation *invocation,
+    const cadre_client_options *options, cadre_client **ret_client);
 
 /* The exit code after an answer was printed, or was not: then memory was out (reported here), or a
  * write to standard output failed (reported by invocation_end()). */

@@ -8,6 +8,7 @@
 #include "common/base/error.h"
 #include "coordinator/cli/render/terminal.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/line_splitter.h"
 
@@ -140,7 +141,7 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     const struct cli_common *common = invocation->values;
     cadre_status status = cadre_client_job(client, id, &job, NULL);
     if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
+        return hint_fail_job(invocation, client, status, id);
     }
     const struct text_style text_style = terminal_style_of(stdout);
     reader.one_task = job->workers == 1 || request->one_task;

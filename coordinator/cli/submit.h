@@ -8,7 +8,7 @@
 
 struct submit_options {
     struct cli_common common;
-    char *workers;
+    struct task_options task;
     uint64_t replicas;
     uint64_t gpus;
     struct option_list files;
@@ -17,7 +17,6 @@ struct submit_options {
     char *name;
     char *priority;
     char *strategy;
-    struct ps_options ps_job;
     bool detach;
     bool raw;
     uint64_t max_restarts;

@@ -16,10 +16,8 @@
     OPTION_ROW(kind, flag, struct run_options, member, value_name, default_text)
 
 struct run_options {
-    char *tasks;
-    char *workers;
+    struct task_options task;
     char *strategy;
-    struct ps_options ps_job;
     uint64_t replicas;
     char *gpus;
     struct option_list environment;
@@ -35,12 +33,10 @@ struct run_options {
 };
 
 static const struct option_row rows[] = {
-    {ROW(TEXT, "tasks", tasks, "N|MIN:MAX", NULL), .letter = 'n',
+    {TASKS_OPTION_ROW(struct run_options),
         .help = "Tasks of the job: processes that train together. It begins with MAX and, where "
                 "--max-restarts lets it survive a failure, goes on as long as MIN are left; N is "
                 "N:N. Default: 1."},
-    {ROW(TEXT, "workers", workers, "N", NULL),
-        .help = "The same as --tasks; with --ps the tasks that run closures."},
     {ROW(U64, "replicas", replicas, "N", "0"), .letter = 'r', .max = LIMIT_REPLICAS_PER_TASK,
         .help = "Copies of the model in each task (beside parameter servers: in each worker); "
                 "0: one per local device."},
@@ -145,48 +141,16 @@ static int cadre_run_run(const struct invocation *invocation, const struct local
     return code;
 }
 
-/* The numbers of tasks and their types. CLI_DONE: the options are valid. */
-static int count_tasks(const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most,
-    struct ps_job *ps_job)
-{
-    const struct run_options *values = invocation->values;
-    const char *count = values->tasks != NULL ? values->tasks : values->workers;
-    int code = CLI_DONE;
-    if (values->tasks != NULL && (values->workers != NULL || values->ps_job.servers > 0)) {
-        return invocation_usage(invocation,
-            values->workers != NULL ? "-n and --workers are the same: give one of them"
-                                    : "-n counts tasks that are alike: with --ps give --workers, "
-                                      "which does not count the chief and the servers");
-    }
-    if (!range_parse(count != NULL ? count : "1", LIMIT_SLOTS_PER_WORKER, ret_least, ret_most)) {
-        return invocation_usage(invocation,
-            "%s: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or 2:4",
-            values->tasks != NULL ? "-n" : "--workers", count, LIMIT_SLOTS_PER_WORKER);
-    }
-    if (!ps_options_make(
-            invocation, &values->ps_job, values->strategy, *ret_least, *ret_most, ps_job, &code)) {
-        return code;
-    }
-    if (ps_job_is_set(ps_job)) {
-        *ret_least = *ret_most = (uint32_t)ps_job_task_count(ps_job);
-    }
-    return CLI_DONE;
-}
-
 /* Checks what the option table cannot, and runs. */
 static int run_program(const struct invocation *invocation)
 {
     const struct run_options *values = invocation->values;
-    int argument_count = invocation_argument_count(invocation);
-    uint32_t tasks_min = 1;
-    uint32_t tasks = 1;
-    if (argument_count == 0) {
-        return invocation_usage(
-            invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
-    }
-    struct ps_job ps_job;
-    int code = count_tasks(invocation, &tasks_min, &tasks, &ps_job);
-    if (code != CLI_DONE) {
+    struct task_counts counts;
+    int first = 0;
+    int code = CLI_DONE;
+    if (!program_options_make(invocation, &first, &code) ||
+        !task_options_make(
+            invocation, &values->task, values->strategy, LIMIT_SLOTS_PER_WORKER, &counts, &code)) {
         return code;
     }
     static const struct option_list no_files;
@@ -198,16 +162,15 @@ static int run_program(const struct invocation *invocation)
         environment_list_free(&environment);
         return code;
     }
-    int first = argument_count > 1 && strcmp(invocation_argument(invocation, 1), "--") == 0 ? 2 : 1;
     const struct local_options options = {.program = invocation_argument(invocation, 0),
-        .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
-        .argument_count = (size_t)(argument_count - first),
+        .arguments = (const char *const *)&invocation->argv[first],
+        .argument_count = (size_t)(invocation->argc - first),
         .environment = (const char *const *)environment.items,
         .environment_count = environment.count,
-        .tasks = tasks,
-        .tasks_min = tasks_min,
+        .tasks = counts.all,
+        .tasks_min = ps_job_is_set(&counts.ps_job) ? counts.all : counts.least,
         .strategy = values->strategy,
-        .ps_job = ps_job,
+        .ps_job = counts.ps_job,
         .replicas = (uint32_t)values->replicas,
         .gpus = values->gpus,
         .output = values->output,

@@ -60,8 +60,9 @@ LAYERS = {
     "coordinator/daemon/logs/": WIRE + ["common/rpc/", "coordinator/engine/engine.h", "coordinator/daemon/base/",
                                         "coordinator/daemon/contents/storage.h", "coordinator/daemon/logs/"],
     "coordinator/cli/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/gpus.h",
-                                "cadre/client.h", "common/rpc/tls_options.h", "common/tls/authority.h",
-                                "common/tls/report.h", "common/tls/pem_file.h", "coordinator/cli/"],
+                                "common/model/strategy_names.h", "cadre/client.h", "common/rpc/tls_options.h",
+                                "common/tls/authority.h", "common/tls/report.h", "common/tls/pem_file.h",
+                                "coordinator/cli/"],
     "coordinator/cli/render/": BASE + ["common/model/limits.h", "common/model/gpus.h", "cadre/client.h",
                                        "common/tls/report.h", "coordinator/cli/render/"],
     # What the two wings of worker/ share: the cores, and the messages between them (common/wire).
