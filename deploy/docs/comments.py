@@ -15,7 +15,8 @@ import re
 COMMENT = re.compile(r"(?:(?<=\n)\n(?=/\* ---))?/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 # A result, a whole call, a string with characters that mean something to Doxygen: as code.
-CODE = re.compile(r"(?<!\w)\*+ret_\w*(?:\[\*?\w+\])?|\b(?:cadre|CADRE)_\w+\([^()]+\)|\"[^\" ]*[\\<][^\" ]*\"|\"<[^\"]*\"")
+CODE = re.compile(r"(?<!\w)\*+ret_\w*(?:\[\*?\w+\])?|\b(?:cadre|CADRE)_\w+\([^()]+\)"
+                  r"|\"[^\" ]*[\\<][^\" ]*\"|\"<[^\"]*\"")
 NAME = re.compile(r"(?<![\w#.>/\"`-])(?:cadre|CADRE)_\w+(?!\w|[.*]\w|->|/|\([^)])")
 SPECIAL = re.compile(r"[\\@<>&#%]|--(?=\w)")
 PLAIN = re.compile(r"(?<!\*/)\n( {4,}(?:[\w ]+[ *]+\w+(?:\[\w*\])*;|[A-Z]\w+(?: = [^,/\n]+)?,?))(?=\n)")

@@ -54,7 +54,8 @@ def examples_of(root):
 def listing(path, text, names):
     """What Doxygen reads of a program besides itself: its first comment."""
     head = re.match(r"/\* SPDX\S+ \S+\n[ *]*(.*?)\*/", text, re.S)
-    return comments.marked(f"/* {head.group(1) if head else path} */", names).replace("/**", f"/** @example {path}\n", 1)
+    comment = comments.marked(f"/* {head.group(1) if head else path} */", names)
+    return comment.replace("/**", f"/** @example {path}\n", 1)
 
 
 def reference(text, headers):

@@ -98,8 +98,8 @@ class Markdown(unittest.TestCase):
         text = "# A\n[m](../../tests/documents/m_x.c) [x](../examples/y/x.c) [z](../examples/y/z.cu)\n"
         site = pages.Pages({"deploy/docs/a.md": text}, set())
         self.assertEqual(site.page("deploy/docs/a.md"),
-                         "# A {#a}\n[m](tests_2documents_2m__x_8c-example.html) [x](deploy_2examples_2y_2x_8c-example.html) "
-                         "z (`deploy/examples/y/z.cu`)\n")
+                         "# A {#a}\n[m](tests_2documents_2m__x_8c-example.html) "
+                         "[x](deploy_2examples_2y_2x_8c-example.html) z (`deploy/examples/y/z.cu`)\n")
 
     def test_navigation(self):
         main = "# T\n[z](a.md)\n## One & two\n- [`A`](a.md), [again](a.md)\n## None\n[b](c)\n"
