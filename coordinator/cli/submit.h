@@ -4,6 +4,7 @@
 #define CADRE_CLI_SUBMIT_H
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/file_list.h"
 #include "coordinator/cli/job_options.h"
 
 struct submit_options {
@@ -39,7 +40,7 @@ extern const struct option_table submit_table;
 /* The job to submit. Its texts are borrowed from the invocation. */
 struct submit_request {
     cadre_submit_options options;
-    cadre_file *files;
+    struct file_list files;
     struct environment_list environment;
     uint32_t tasks; /* that there will be, of whatever type */
 };

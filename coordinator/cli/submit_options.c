@@ -30,7 +30,10 @@ static const struct option_row rows[] = {
             "many each (`cadre workers NAME`). 0: anywhere, with the GPUs that its slot has."},
     {ROW(LIST, "file", files, "PATH[:NAME]", NULL), .letter = 'f',
         .help = "A file that the tasks find as NAME in their working folder; NAME is relative, by "
-                "default the last part of PATH. A path that holds a colon needs a NAME."},
+                "default the last part of PATH. A folder: all files in it, hidden ones too, with "
+                "their folders, beneath NAME (\".\": beside the program). A quoted pattern, "
+                "'data/*.bin': each file and folder that matches, beneath NAME if there is one. "
+                "Links count as what they lead to. A path that holds a colon needs a NAME."},
     {ROW(LIST, "env", environment, "NAME[=VALUE]", NULL), .letter = 'e',
         .help = "A variable of the tasks' environment; without a value, this command's own, which "
                 "then is in no listing of processes."},
@@ -101,6 +104,7 @@ const struct option_table submit_table = {.program = "cadre submit",
         "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
         "leaves it alone.\n\n"
         "  cadre submit -n 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
+        "  cadre submit -n 2 --file data --file 'conf/*.json:conf' ./digits\n"
         "  cadre submit -n 2:4 --checkpoint-every 500 ./digits\n"
         "  cadre submit -n 8 --restore 3 ./digits             goes on where job 3 was\n"
         "  cadre submit --restore 3@400 ./digits              goes on at its step 400\n"
@@ -165,24 +169,26 @@ static bool parse_restore(const struct invocation *invocation, const char *text,
     return false;
 }
 
-/* Cuts "PATH:NAME" in two, in place. */
-static bool parse_file(
-    const struct invocation *invocation, char *text, cadre_file *ret_file, int *ret_exit)
+/* Cuts "PATH:NAME" in two, in place; what is at PATH goes into the list. */
+static bool add_files(
+    const struct invocation *invocation, char *text, struct file_list *list, int *ret_exit)
 {
+    struct cadre_error error = {0};
     char *colon = strrchr(text, ':');
-    *ret_file = (cadre_file){.path = text};
-    if (colon == NULL) {
-        return true;
-    }
-    *colon = '\0';
-    ret_file->name = colon + 1;
-    if (colon == text || colon[1] == '\0') {
-        *colon = ':';
+    if (text[0] == '\0' || colon == text || (colon != NULL && colon[1] == '\0')) {
         *ret_exit = invocation_usage(invocation, "--file: \"%s\" has an empty %s: write PATH:NAME",
-            text, colon == text ? "path" : "name");
+            text, text[0] == '\0' || colon == text ? "path" : "name");
         return false;
     }
-    return true;
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    cadre_status status = file_list_add(list, text, colon != NULL ? colon + 1 : NULL, &error);
+    if (status != CADRE_OK) {
+        status = cadre_error_wrap(&error, status, "--file");
+        *ret_exit = invocation_fail_with(invocation, status, error.text);
+    }
+    return status == CADRE_OK;
 }
 
 /* Before anything is asked of a coordinator; what else is wrong with it the client finds. */
@@ -226,14 +232,8 @@ bool submit_request_make(
         return false;
     }
     ret_request->tasks = counts.all;
-    ret_request->files = calloc(values->files.count + 1, sizeof *ret_request->files);
-    if (ret_request->files == NULL) {
-        *ret_exit = CLI_FAILED;
-        fprintf(stderr, "%s: no memory\n", invocation->table->program);
-        return false;
-    }
     for (size_t i = 0; i < values->files.count; i++) {
-        if (!parse_file(invocation, values->files.items[i], &ret_request->files[i], ret_exit)) {
+        if (!add_files(invocation, values->files.items[i], &ret_request->files, ret_exit)) {
             return false;
         }
     }
@@ -245,8 +245,8 @@ bool submit_request_make(
         .argument_count = (size_t)(invocation->argc - first),
         .environment = (const char *const *)ret_request->environment.items,
         .environment_count = ret_request->environment.count,
-        .files = ret_request->files,
-        .file_count = values->files.count,
+        .files = ret_request->files.files,
+        .file_count = ret_request->files.count,
         .name = values->name,
         .workers = counts.most,
         .workers_min = counts.least,
@@ -274,7 +274,6 @@ bool submit_request_make(
 
 void submit_request_free(struct submit_request *request)
 {
-    free(request->files);
-    request->files = NULL;
+    file_list_free(&request->files);
     environment_list_free(&request->environment);
 }

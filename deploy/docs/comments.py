@@ -14,9 +14,11 @@ import re
 
 COMMENT = re.compile(r"(?:(?<=\n)\n(?=/\* ---))?/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
-CODE = re.compile(r"(?<!\w)\*+ret_\w+(?:\[\*?\w+\])?|\b(?:cadre|CADRE)_\w+\([^()]+\)") # a result, or a whole call
+# A result, a whole call, a string with characters that mean something to Doxygen: as code.
+CODE = re.compile(r"(?<!\w)\*+ret_\w*(?:\[\*?\w+\])?|\b(?:cadre|CADRE)_\w+\([^()]+\)"
+                  r"|\"[^\" ]*[\\<][^\" ]*\"|\"<[^\"]*\"")
 NAME = re.compile(r"(?<![\w#.>/\"`-])(?:cadre|CADRE)_\w+(?!\w|[.*]\w|->|/|\([^)])")
-SPECIAL = re.compile(r"[\\@<>&#%]")
+SPECIAL = re.compile(r"[\\@<>&#%]|--(?=\w)")
 PLAIN = re.compile(r"(?<!\*/)\n( {4,}(?:[\w ]+[ *]+\w+(?:\[\w*\])*;|[A-Z]\w+(?: = [^,/\n]+)?,?))(?=\n)")
 EMPTY = " /**< &zwnj; */"
 IN_EXAMPLE = "    " # more than that before a line: code
@@ -28,9 +30,18 @@ def escaped(line, in_span, names):
     for number, piece in enumerate(pieces):
         if in_span == (number % 2 == 0):
             continue
-        piece = CODE.sub(lambda match: f"`{match.group()}`", SPECIAL.sub(r"\\\g<0>", piece))
-        pieces[number] = NAME.sub(lambda match: ("#" if match.group() in names else "") + match.group(), piece)
+        parts, end = [], 0
+        for match in CODE.finditer(piece):
+            parts += [sentence(piece[end:match.start()], names), f"`{match.group()}`"]
+            end = match.end()
+        pieces[number] = "".join([*parts, sentence(piece[end:], names)])
     return "`".join(pieces), in_span ^ (len(pieces) % 2 == 0)
+
+
+def sentence(text, names):
+    """Words without code: special characters escaped, names linked."""
+    return NAME.sub(lambda match: ("#" if match.group() in names else "") + match.group(),
+                    SPECIAL.sub(r"\\\g<0>", text))
 
 
 def is_code(block):

@@ -14,6 +14,8 @@ import markdown_text
 DOCS = "deploy/docs"
 MAIN = DOCS + "/README.md"
 HEADERS = "common/include/"
+EXAMPLES = ("deploy/examples", "tests/documents")
+BOLD_CODE = re.compile(r"\*\*`[^`]+`\*\*")
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:", re.I)
 
 
@@ -28,6 +30,11 @@ def name_of(path):
 def header_page(path):
     """Doxygen's name for the page of a header, or of what a header is made of."""
     return re.sub(r"\.in$", "", os.path.basename(path)).replace("_", "__").replace(".", "_8") + ".html"
+
+
+def example_page(path):
+    """Doxygen's name for the page of an example."""
+    return path.replace("_", "__").replace("/", "_2").replace(".", "_8") + "-example.html"
 
 
 class Pages:
@@ -47,6 +54,8 @@ class Pages:
             return name_of(page) + ".html" + behind, full
         if full.startswith(HEADERS) and full.endswith((".h", ".h.in")):
             return header_page(full), full
+        if full.startswith(EXAMPLES) and full.endswith(".c"):
+            return example_page(full), full
         return ("files.html" if full + "/" == HEADERS + "cadre/" else None), full
 
     def link(self, source, text, match):
@@ -59,20 +68,30 @@ class Pages:
             return f"[{shown}]({address})"
         return shown if path.endswith(shown.strip("`/")) else f"{shown} (`{path}`)"
 
+    def span(self, code):
+        """Code within a line: a name of the headers leads to them; with a ' in it Doxygen takes ` for a quote."""
+        inner = code.strip("`")
+        if inner in self.names:
+            return f"<code>@ref {inner}</code>"
+        return f"`` {inner} ``" if "'" in inner and code.count("`") == 2 else code
+
     def page(self, source):
         """The text of a page for Doxygen, line by line as it was."""
         text, edits = self.texts[source], []
         for match in markdown_text.LINK.finditer(markdown_text.without_code(text)):
             edits.append((match.start(), match.end(), self.link(source, text, match)))
-        for match in markdown_text.SPAN.finditer(markdown_text.without_fences(text)):
-            name = match.group().strip("`")
-            if name in self.names and not any(start <= match.start() < end for start, end, _ in edits):
-                edits.append((match.start(), match.end(), f"<code>@ref {name}</code>"))
+        bare = markdown_text.without_fences(text)
+        for match in markdown_text.SPAN.finditer(bare):
+            if not any(start <= match.start() < end for start, end, _ in edits):
+                edits.append((match.start(), match.end(), self.span(match.group())))
+        for match in BOLD_CODE.finditer(bare):
+            edits += [(match.start(), match.start() + 2, "<b>"), (match.end() - 2, match.end(), "</b>")]
         for number, heading in enumerate(markdown_text.headings(text)):
             anchor = name_of(source) if number == 0 else name_of(source) + "_" + heading.anchor
             edits.append((heading.end, heading.end, " {#" + ("mainpage" if anchor == "index" else anchor) + "}"))
         for start, end, new in sorted(edits, reverse=True):
             text = text[:start] + new + text[end:]
+        text = re.sub(r"^# (\d+)\.", "# \\1\u2060.", text) # else Doxygen takes the number for that of a list
         return re.sub(r"^( {0,3}```)(?:sh|bash|console|text)$", r"\1", text, flags=re.M)
 
 

@@ -44,6 +44,20 @@ def pages_of(root):
         yield from (os.path.relpath(path, root) for path in glob.glob(os.path.join(root, pattern), recursive=True))
 
 
+def examples_of(root):
+    """The programs to read beside the headers: (path, text). Doxygen lists what they call, and where it is called."""
+    for folder in pages.EXAMPLES:
+        for path in sorted(glob.glob(os.path.join(root, folder, "**/*.c"), recursive=True)):
+            yield os.path.relpath(path, root), read(path)
+
+
+def listing(path, text, names):
+    """What Doxygen reads of a program besides itself: its first comment."""
+    head = re.match(r"/\* SPDX\S+ \S+\n[ *]*(.*?)\*/", text, re.S)
+    comment = comments.marked(f"/* {head.group(1) if head else path} */", names)
+    return comment.replace("/**", f"/** @example {path}\n", 1)
+
+
 def reference(text, headers):
     """The list of headers by topic, with the functions of each behind it."""
     listed = re.findall(r"^- \[cadre/(\w+\.h)\]", text, re.M)
@@ -71,6 +85,11 @@ def main(arguments):
     for path in site.texts:
         text = site.page(path)
         write(os.path.join(stage, path), reference(text, headers) if path == REFERENCE else text)
+    examples = dict(examples_of(root))
+    for path, text in examples.items():
+        write(os.path.join(stage, path), text)
+    write(os.path.join(stage, "examples.dox"),
+          "\n".join(listing(path, text, names) for path, text in examples.items()))
     layout = read(os.path.join(root, pages.DOCS, "layout.xml"))
     write(os.path.join(stage, "layout.xml"), layout.replace("<!-- pages -->", pages.navigation(site)))
     write(os.path.join(stage, "version"), version + "\n")

@@ -39,6 +39,9 @@ class Comments(unittest.TestCase):
                          "/** a \\<b\\> \\@c \\\\n \\#d 5\\% `<e>` `*ret_f` f `*ret_g[*ret_n]`. */\n")
         self.assertEqual(self.marked("/* `a\n * <b>` <c> */\n"), "/** `a\n<b>` \\<c\\> */\n")
 
+        self.assertEqual(self.marked('/* "a/<b>", "<c d>", "\\n" "e", --flag, a -- b, *ret_ */\n'),
+                         '/** `"a/<b>"`, `"<c d>"`, `"\\n"` "e", \\--flag, a -- b, `*ret_` */\n')
+
     def test_names_are_linked(self):
         names = comments.names_of("CADRE_API int cadre_a(int b);\ntypedef int (*cadre_f)(void);\n"
                                   "enum {\n    CADRE_X,\n};\ntypedef struct cadre_s {\n} cadre_s;\n"
@@ -84,6 +87,19 @@ class Markdown(unittest.TestCase):
                          "# T {#guides_a}\n## U V {#guides_a_u-v}\n[a](index.html) [b](guides_a.html#guides_a_u-v) "
                          "[x](deploy_examples_x.html) [h](at__exit_8h.html)\nother (`proto/b`) [p](https://e.org) "
                          "<code>@ref cadre_run</code> [`cadre_run`](guides_a.html)\n```\n[no](no.md)\n```\n")
+
+    def test_what_doxygen_reads_otherwise(self):
+        text = "# 3. A\n**`a\nb`** and `it's` in ``c'd``\n```\n**`a`** `it's`\n```\n"
+        site = pages.Pages({"deploy/docs/a.md": text}, set())
+        self.assertEqual(site.page("deploy/docs/a.md"), "# 3\u2060. A {#a}\n<b>`a\nb`</b> and `` it's `` in ``c'd``\n"
+                         "```\n**`a`** `it's`\n```\n")
+
+    def test_links_to_programs(self):
+        text = "# A\n[m](../../tests/documents/m_x.c) [x](../examples/y/x.c) [z](../examples/y/z.cu)\n"
+        site = pages.Pages({"deploy/docs/a.md": text}, set())
+        self.assertEqual(site.page("deploy/docs/a.md"),
+                         "# A {#a}\n[m](tests_2documents_2m__x_8c-example.html) "
+                         "[x](deploy_2examples_2y_2x_8c-example.html) z (`deploy/examples/y/z.cu`)\n")
 
     def test_navigation(self):
         main = "# T\n[z](a.md)\n## One & two\n- [`A`](a.md), [again](a.md)\n## None\n[b](c)\n"
