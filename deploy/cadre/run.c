@@ -24,6 +24,7 @@ struct run_options {
     char *output;
     uint64_t grace_us;
     uint64_t max_restarts;
+    char *mesh_ports;
     char *verify_state;
     bool verify_losses;
     uint64_t checkpoint_every;
@@ -56,6 +57,9 @@ static const struct option_row rows[] = {
         .help =
             "How often the job goes on after tasks failed; a task that failed is started again. "
             "0: the first failure ends it."},
+    {ROW(TEXT, "mesh-ports", mesh_ports, "FIRST:LAST", NULL), .environment = "CADRE_MESH_PORTS",
+        .help = "The TCP ports of 127.0.0.1 at which tasks listen for each other, at least one for "
+                "each. Default: any free port."},
     VERIFY_OPTION_ROWS(struct run_options),
     {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",
@@ -146,12 +150,18 @@ static int run_program(const struct invocation *invocation)
 {
     const struct run_options *values = invocation->values;
     struct task_counts counts;
+    struct port_range mesh_ports;
+    struct cadre_error error = {0};
     int first = 0;
     int code = CLI_DONE;
     if (!program_options_make(invocation, &first, &code) ||
         !task_options_make(
             invocation, &values->task, values->strategy, LIMIT_SLOTS_PER_WORKER, &counts, &code)) {
         return code;
+    }
+    if (port_range_parse("--mesh-ports", values->mesh_ports, counts.all, &mesh_ports, &error) !=
+        CADRE_OK) {
+        return invocation_usage(invocation, "%s", error.text);
     }
     static const struct option_list no_files;
     struct environment_list environment = {0};
@@ -173,6 +183,7 @@ static int run_program(const struct invocation *invocation)
         .ps_job = counts.ps_job,
         .replicas = (uint32_t)values->replicas,
         .gpus = values->gpus,
+        .mesh_ports = mesh_ports,
         .output = values->output,
         .grace_us = values->grace_us,
         .max_restarts = (uint32_t)values->max_restarts,

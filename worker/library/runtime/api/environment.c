@@ -304,6 +304,8 @@ static cadre_status read_task_and_count(struct environment *environment, struct 
     CADRE_TRY(read_text("CADRE_MESH_HOST", "127.0.0.1", environment->mesh_host,
         sizeof environment->mesh_host, error));
     environment->mesh_host_given = getenv("CADRE_MESH_HOST") != NULL;
+    CADRE_TRY(port_range_parse(
+        "CADRE_MESH_PORTS", getenv("CADRE_MESH_PORTS"), 1, &environment->mesh_ports, error));
     CADRE_TRY(read_text("CADRE_OUTPUT_DIR", ".", environment->output_folder,
         sizeof environment->output_folder, error));
     return read_checkpoints(environment, error);
