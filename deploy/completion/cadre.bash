@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion of Cadre's programs in bash. They answer themselves, `cadre __complete -- WORD...`, from their option
-# tables; what they print is described in common/base/completion.h. Loaded by the package bash-completion, or with `source`.
+# tables; what they print is described in common/base/completion.h. Loaded by the package bash-completion, or with
+# `source`.
 
 _cadre() {
     local line=${COMP_LINE:0:COMP_POINT} words=() word i breaks typed before candidate rest=

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion of Cadre's programs in fish. They answer themselves, `cadre __complete -- WORD...`, from their option
-# tables; what they print is described in common/base/completion.h. Read by fish when one of them is completed first.
+# tables; what they print is described in common/base/completion.h. Read by fish when one of them is completed.
 
 function __cadre_complete
     set -l words (commandline --cut-at-cursor --tokenize --current-process)
