@@ -358,8 +358,8 @@ typedef struct cadre_output_list {
 CADRE_API cadre_status cadre_client_outputs(
     cadre_client *client, uint64_t job, cadre_output_list **ret_outputs, const cadre_then *then);
 
-/* Writes one of them to the descriptor `fd`, which stays the caller's and open until the end of the
- * call. What was written before an error stays. DATA_LOSS: the content ended early. */
+/* Writes one of these files to the descriptor `fd`, which stays the caller's and open until the end
+ * of the call. What was written before an error stays. DATA_LOSS: the content ended early. */
 CADRE_API cadre_status cadre_client_get_output(
     cadre_client *client, uint64_t job, const char *path, int fd, const cadre_then *then);
 
@@ -434,7 +434,8 @@ CADRE_API cadre_status cadre_client_workers(cadre_client *client, const char *wo
 CADRE_API cadre_status cadre_client_drain(
     cadre_client *client, const char *worker, const char *reason, const cadre_then *then);
 
-/* The worker takes tasks again. NOT_FOUND: no client drained one of this name. */
+/* Ends the draining of a worker: it takes tasks again. NOT_FOUND: no client drained one of this
+ * name. */
 CADRE_API cadre_status cadre_client_undrain(
     cadre_client *client, const char *worker, const cadre_then *then);
 

@@ -69,10 +69,11 @@ typedef struct cadre_per_worker cadre_per_worker; /* something that each worker 
 /* --- registering: in every task, after cadre_init and before cadre_serve or the strategy. Names: 1
  * to 127 bytes of printable ASCII; ALREADY_EXISTS. `user` outlives the job. --- */
 
-/* Fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX and 1 GiB, without gaps; the chief gets
- * copies and the references become the library's, also on failure). What it returns other than
- * CADRE_OK is the closure's error, with the sentence of cadre_fail: "`train` on worker 1: ...".
- * ABORTED, UNAVAILABLE and so on of a call for a variable are best returned as they are. */
+/* A closure's function: fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX and 1 GiB, without
+ * gaps; the chief gets copies and the references become the library's, also on failure). What it
+ * returns other than CADRE_OK is the closure's error, with the sentence of cadre_fail: "`train` on
+ * worker 1: ...". ABORTED, UNAVAILABLE and so on of a call for a variable are best returned as they
+ * are. */
 typedef cadre_status (*cadre_closure_function)(
     cadre_closure *closure, cadre_tensor *outputs[], void *user);
 
@@ -81,9 +82,9 @@ typedef cadre_status (*cadre_closure_function)(
 CADRE_API cadre_status cadre_function_register(
     const char *name, cadre_closure_function function, void *user);
 
-/* Makes a worker's dataset: num_input_pipelines is 1, num_replicas_in_sync the worker's replicas;
- * cadre_worker_index says which worker. It is read from the beginning of its epoch 0 to its end;
- * one that is to be endless repeats itself. */
+/* Registers the function that makes a worker's dataset: its num_input_pipelines is 1,
+ * num_replicas_in_sync the worker's replicas; cadre_worker_index says which worker. It is read from
+ * the beginning of its epoch 0 to its end; one that is to be endless repeats itself. */
 CADRE_API cadre_status cadre_dataset_register(
     const char *name, cadre_input_function function, void *user);
 
@@ -95,13 +96,13 @@ typedef cadre_status (*cadre_resource_function)(void **ret_resource, void *user)
 CADRE_API cadre_status cadre_resource_register(const char *name, cadre_resource_function function,
     void (*release)(void *resource, void *user), void *user);
 
-/* Of the worker that the calling thread makes a dataset or resource or runs a closure for.
- * FAILED_PRECONDITION elsewhere. (get_current_worker_index.) */
+/* The number of the worker that the calling thread makes a dataset or resource or runs a closure
+ * for. FAILED_PRECONDITION elsewhere. (get_current_worker_index.) */
 CADRE_API cadre_status cadre_worker_index(uint32_t *ret_index);
 
 /* --- on the chief --- */
 
-/* Both NULL: not allowed. */
+/* What a closure gets: a tensor, or what each worker has its own of; one of the two. */
 typedef struct cadre_closure_argument {
     cadre_tensor *tensor;         /* retained until the closure is done */
     cadre_per_worker *per_worker; /* the worker's own */
@@ -156,7 +157,7 @@ CADRE_API cadre_status cadre_create_per_worker_dataset(
 CADRE_API cadre_status cadre_create_per_worker_resource(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
 
-/* Workers that are connected now. */
+/* How many workers are connected now. */
 CADRE_API uint32_t cadre_workers_connected(const cadre_strategy *strategy);
 
 /* --- in a closure. INVALID_ARGUMENT names the argument and what it is where it is another kind.
@@ -201,8 +202,8 @@ CADRE_API cadre_status cadre_closure_resource(
 /* The closure's number, from 1: the same when it is run again. */
 CADRE_API uint64_t cadre_closure_number(const cadre_closure *closure);
 
-/* An error is pending and what this closure does is not wanted any more: long ones may look now and
- * then, and return CANCELLED. */
+/* Whether an error is pending, so that what this closure does is not wanted any more: long ones may
+ * look now and then, and return CANCELLED. */
 CADRE_API bool cadre_closure_cancelled(const cadre_closure *closure);
 
 #ifdef __cplusplus

@@ -108,7 +108,7 @@ CADRE_API cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduc
 
 /* --- all-reduce while the replica computes --- */
 
-/* One that was started. It ends when it is waited for, or with the replica's function. */
+/* A collective that was started. It ends when it is waited for, or with the replica's function. */
 typedef struct cadre_collective cadre_collective;
 
 /* Starts what cadre_all_reduce does, and returns. A thread of the library carries it out, so that
@@ -124,8 +124,9 @@ CADRE_API cadre_status cadre_all_reduce_start(cadre_replica *replica, cadre_redu
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     cadre_collective **ret_handle);
 
-/* Returns when it is done, with what cadre_all_reduce would have returned, and ends the handle. In
- * the replica function that started it. FAILED_PRECONDITION: elsewhere, or for one that ended. */
+/* Waits until a collective is done, returns what cadre_all_reduce would have returned, and ends the
+ * handle. In the replica function that started it. FAILED_PRECONDITION: elsewhere, or for one that
+ * ended. */
 CADRE_API cadre_status cadre_collective_wait(cadre_collective *handle);
 
 /* Whether cadre_collective_wait would return at once. Any thread, as long as the step runs. */

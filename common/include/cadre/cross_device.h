@@ -85,17 +85,17 @@ typedef struct cadre_cross_device_ops {
     cadre_cross_device_functions own;   /* of OWN, which makes no packs: `reduce` at least */
 } cadre_cross_device_ops;
 
-/* What reduce_to and batch_reduce_to use from now on, in this strategy; copied. NULL: AUTO. For
- * ONE_DEVICE, HIERARCHICAL_COPY and OWN all replicas must be of one task: FAILED_PRECONDITION in a
- * job of several. INVALID_ARGUMENT names what is none of the above, functions of another kind than
- * OWN, and OWN without `reduce`. Functions of OWN are not called where there is nothing to combine:
- * for a mirrored value (below), and for one replica whose own device is the only destination.
- * Cross-replica context.
- * (The cross_device_ops of tf.distribute.MirroredStrategy's constructor.) */
+/* Sets what cadre_reduce_to and cadre_batch_reduce_to use from now on, in this strategy; copied.
+ * NULL: AUTO. For ONE_DEVICE, HIERARCHICAL_COPY and OWN all replicas must be of one task:
+ * FAILED_PRECONDITION in a job of several. INVALID_ARGUMENT names what is none of the above,
+ * functions of another kind than OWN, and OWN without `reduce`. Functions of OWN are not called
+ * where there is nothing to combine: for a mirrored value (below), and for one replica whose own
+ * device is the only destination. Cross-replica context. (The cross_device_ops of
+ * tf.distribute.MirroredStrategy's constructor.) */
 CADRE_API cadre_status cadre_strategy_set_cross_device_ops(
     cadre_strategy *strategy, const cadre_cross_device_ops *ops);
 
-/* What it uses now, with AUTO decided for `dtype`. */
+/* What the strategy uses now, with AUTO decided for `dtype`. */
 CADRE_API cadre_status cadre_strategy_cross_device_ops(
     cadre_strategy *strategy, cadre_dtype dtype, cadre_cross_device_ops *ret_ops);
 
@@ -128,7 +128,7 @@ CADRE_API cadre_status cadre_batch_reduce_to(cadre_strategy *strategy, cadre_red
     const cadre_per_replica *const values[], const cadre_destinations destinations[],
     uint32_t count, cadre_per_replica *ret_values[]);
 
-/* One tensor to all destinations; this task alone. *ret_value is the caller's to release.
+/* Brings one tensor to all destinations; this task alone. *ret_value is the caller's to release.
  * (tf.distribute.StrategyExtended.broadcast_to.) */
 CADRE_API cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
     const cadre_destinations *destinations, cadre_per_replica **ret_value);

@@ -74,7 +74,7 @@ typedef enum cadre_replication_mode {
     CADRE_PER_REPLICA     /* one pipeline a replica; only of functions, in a job of one worker */
 } cadre_replication_mode;
 
-/* tf.distribute.InputOptions. Zeroed: the defaults. */
+/* How a dataset is distributed. Zeroed: the defaults. (tf.distribute.InputOptions.) */
 typedef struct cadre_input_options {
     /* Under which the ledger keeps its position: 1 to 127 bytes of printable ASCII, unique in the
      * strategy. NULL: "dataset-1", "dataset-2", ... in order of creation. Copied. */
@@ -130,8 +130,8 @@ typedef struct cadre_input_context {
     uint32_t num_replicas_in_sync;
 } cadre_input_context;
 
-/* *ret_size = global_batch / num_replicas_in_sync. INVALID_ARGUMENT: there is a remainder, or a
- * number is not positive. (InputContext.get_per_replica_batch_size.) */
+/* The size of one replica's batch: global_batch / num_replicas_in_sync. INVALID_ARGUMENT: there is
+ * a remainder, or a number is not positive. (InputContext.get_per_replica_batch_size.) */
 CADRE_API cadre_status cadre_per_replica_batch_size(
     const cadre_input_context *context, int64_t global_batch, int64_t *ret_size);
 

@@ -81,8 +81,8 @@ typedef enum cadre_partitioner_kind {
 typedef cadre_status (*cadre_partitioner_function)(
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *ret_pieces, void *user);
 
-/* tf.distribute.experimental.partitioners. INVALID_ARGUMENT where a number is 0 that must not be.
- */
+/* How variables are cut into shards. INVALID_ARGUMENT where a number is 0 that must not be.
+ * (tf.distribute.experimental.partitioners.) */
 typedef struct cadre_partitioner {
     cadre_partitioner_kind kind;
     uint64_t shards;

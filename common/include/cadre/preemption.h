@@ -44,7 +44,7 @@ extern "C" {
  * TensorFlow's default, too. */
 #define CADRE_EXIT_PREEMPTED 42
 
-/* In the program's thread, between two steps, with what was given as `user`. */
+/* Called in the program's thread, between two steps, with what was given as `user`. */
 typedef void (*cadre_preemption_function)(cadre_strategy *strategy, void *user);
 
 /* What this task does when the job is preempted. Zeroed: the defaults. (TerminationConfig.) */

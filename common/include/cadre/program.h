@@ -129,10 +129,10 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
  * it. */
 CADRE_API int cadre_finish(cadre_strategy *strategy);
 
-/* For the functions that a program gives to Cadre (replica, map and initializer functions): leaves
- * the reason, made as printf does, where cadre_error_message finds it, so that a report of the
- * failure gives the reason. Returns `status`, UNKNOWN for a number that is none; with CADRE_OK it
- * does nothing. Any thread; texts are cut at 511 bytes.
+/* Says why a function that the program gave to Cadre (a replica, map or initializer function)
+ * fails: leaves the reason, made as printf does, where cadre_error_message finds it, so that a
+ * report of the failure gives the reason. Returns `status`, UNKNOWN for a number that is none; with
+ * CADRE_OK it does nothing. Any thread; texts are cut at 511 bytes.
  *
  *     return cadre_fail(CADRE_INVALID_ARGUMENT, "label %d is not one of 0 to 9", label);
  */

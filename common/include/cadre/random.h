@@ -33,11 +33,11 @@ typedef struct cadre_random {
     uint32_t left;     /* of it */
 } cadre_random;
 
-/* In replica context: this replica's stream of this step. With `replica` NULL, in cross-replica
- * context: the stream of the step that comes next, the same on all tasks, and apart from those of
- * all replicas; `strategy` of the context is used (cadre/strategy.h). `name` (of any length;
- * NULL is "") separates several streams of one step: made twice with one name it draws the same
- * numbers twice. FAILED_PRECONDITION: the replica's function is not running; no strategy. */
+/* Begins a stream: in replica context that of this replica and step. With `replica` NULL, in
+ * cross-replica context: the stream of the step that comes next, the same on all tasks, and apart
+ * from those of all replicas; `strategy` of the context is used (cadre/strategy.h). `name` (of any
+ * length; NULL is "") separates several streams of one step: made twice with one name it draws the
+ * same numbers twice. FAILED_PRECONDITION: the replica's function is not running; no strategy. */
 CADRE_API cadre_status cadre_random_stream(
     const cadre_replica *replica, uint64_t seed, const char *name, cadre_random *ret_random);
 
@@ -46,8 +46,8 @@ CADRE_API cadre_status cadre_random_stream(
 CADRE_API cadre_status cadre_random_for_sample(
     uint64_t seed, const char *name, uint64_t epoch, uint64_t sample, cadre_random *ret_random);
 
-/* In a map function that a dataset calls (cadre_dataset_map): the stream of row `row` of the
- * element that it is called for, 0 of an element that is one sample. It is that of
+/* Begins a stream in a map function that a dataset calls (cadre_dataset_map): that of row `row` of
+ * the element that it is called for, 0 of an element that is one sample. It is that of
  * cadre_random_for_sample for the sample in this row and the epoch that is read: the same whichever
  * task reads it, in whatever batch, with any number of tasks, and when it is read again; another in
  * each epoch. On the thread that was called. FAILED_PRECONDITION: no map function is running;

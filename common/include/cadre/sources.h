@@ -49,11 +49,11 @@ typedef struct cadre_generator {
     void *user; /* outlives the dataset */
 } cadre_generator;
 
-/* Each iteration is a pass, and several may be open at a time; Cadre's threads make the calls, not
- * always the same one for a pass. Going on in the middle of an epoch generates its beginning again.
- * All workers of a job must generate the same elements in the same order
- * (make randomness a function of the epoch), unless each has a pipeline of its own.
- * (tf.data.Dataset.from_generator.) */
+/* The elements that the generator makes. Each iteration is a pass, and several may be open at a
+ * time; Cadre's threads make the calls, not always the same one for a pass. Going on in the middle
+ * of an epoch generates its beginning again. All workers of a job must generate the same elements
+ * in the same order (make randomness a function of the epoch), unless each has a pipeline of its
+ * own. (tf.data.Dataset.from_generator.) */
 CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generator);
 
 /* --- files ---

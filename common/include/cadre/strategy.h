@@ -56,10 +56,10 @@ extern "C" {
 /* A strategy, with all that is made in its scope. */
 typedef struct cadre_strategy cadre_strategy;
 
-/* What the job was started with: mirrored in a job of one task (also by hand, without any daemon),
- * multi-worker mirrored in one of several. Waits until all tasks of the job are there, unless the
- * job is under way: then it returns at once, and the task prepares alone until its program comes to
- * a step.
+/* The strategy that the job was started with: mirrored in a job of one task (also by hand, without
+ * any daemon), multi-worker mirrored in one of several. Waits until all tasks of the job are there,
+ * unless the job is under way: then it returns at once, and the task prepares alone until its
+ * program comes to a step.
  *
  * This and the other constructors: on success the strategy is the caller's, to be given to
  * cadre_finish or cadre_strategy_release; on error *ret_strategy is NULL. FAILED_PRECONDITION:
@@ -98,10 +98,10 @@ CADRE_API cadre_status cadre_strategy_mirrored_devices(
 CADRE_API cadre_status cadre_strategy_central_storage(const char *const compute_devices[],
     size_t count, const char *parameter_device, cadre_strategy **ret_strategy);
 
-/* `replicas`, as above, in each task of the job. All tasks have equally many. In a cluster that
- * TF_CONFIG, Slurm or the program describes the chief, if it has one, and the workers are the job;
- * ps tasks take no part, and in one of them it is FAILED_PRECONDITION.
- * (tf.distribute.MultiWorkerMirroredStrategy.) */
+/* `replicas` in each task of the job, as cadre_strategy_mirrored has them in one. All tasks have
+ * equally many. In a cluster that TF_CONFIG, Slurm or the program describes the chief, if it has
+ * one, and the workers are the job; ps tasks take no part, and in one of them it is
+ * FAILED_PRECONDITION. (tf.distribute.MultiWorkerMirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
     uint32_t replicas, cadre_strategy **ret_strategy);
 
@@ -144,9 +144,9 @@ typedef enum cadre_device_list {
     CADRE_PARAMETER_DEVICES
 } cadre_device_list;
 
-/* Their canonical names: *ret_devices[*ret_count], the strategy's. Any context and thread.
- * FAILED_PRECONDITION: NULL, or one that has ended.
- * INVALID_ARGUMENT: not one of the lists. */
+/* The canonical names of these devices: *ret_devices[*ret_count], the strategy's. Any context and
+ * thread. FAILED_PRECONDITION: NULL, or one that has ended. INVALID_ARGUMENT: not one of the lists.
+ */
 CADRE_API cadre_status cadre_strategy_devices(const cadre_strategy *strategy,
     cadre_device_list which, const char *const **ret_devices, uint32_t *ret_count);
 
@@ -178,9 +178,9 @@ CADRE_API cadre_status cadre_scope_enter(cadre_strategy *strategy);
  * ends with its strategy too; then it need not be left. */
 CADRE_API cadre_status cadre_scope_leave(cadre_strategy *strategy);
 
-/* Makes it current outside of scopes, in all threads but those of workers; NULL: none. It ends with
- * the strategy. FAILED_PRECONDITION inside a scope, a replica function or one that a worker runs.
- * (tf.distribute.experimental_set_strategy.) */
+/* Makes the strategy current outside of scopes, in all threads but those of workers; NULL: none. It
+ * ends with the strategy. FAILED_PRECONDITION inside a scope, a replica function or one that a
+ * worker runs. (tf.distribute.experimental_set_strategy.) */
 CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
 
 /* The current strategy: in a replica function its own; else of the scope; else in a function that a
