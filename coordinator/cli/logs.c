@@ -196,7 +196,7 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
             .help = "To a terminal, too, the bytes as the tasks wrote them. Without it control "
                     "characters are shown there, \\x1b for escape, so that they do not act on the "
                     "terminal. Files and pipes get the bytes in any case."},
-        {OPTION_ROW(TEXT, "task", struct logs_options, task, "N", NULL), .letter = 't',
+        {OPTION_ROW(TEXT, "task", struct logs_options, task, "TASK", NULL), .letter = 't',
             .help = "Only this task's, as it wrote it, without a prefix."},
         {OPTION_ROW(BYTES, "tail", struct logs_options, tail_bytes, "BYTES", NULL),
             .help = "Begin so many bytes before the end of each task's log: 4096, 64KiB."},
