@@ -47,7 +47,7 @@ typedef struct cadre_then {
     void *user;
 } cadre_then;
 
-/* Zeros and NULL mean the defaults that are named. */
+/* How a coordinator is reached. Zeros and NULL mean the defaults that are named. */
 typedef struct cadre_client_options {
     const char *address; /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
                             else the default */
@@ -290,7 +290,7 @@ typedef struct cadre_verify_progress {
     uint64_t expected; /* how many it will be: of records about, until all are here */
 } cadre_verify_progress;
 
-/* Zeroed: all is judged, without reports of progress. */
+/* How much is verified. Zeroed: all is judged, without reports of progress. */
 typedef struct cadre_verify_options {
     bool unjudged; /* only the records: of each epoch `verdict` is 0, and `text` "" */
     void (*on_progress)(const cadre_verify_progress *progress, void *user); /* meanwhile; or NULL */
@@ -313,7 +313,8 @@ CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
 
 /* ---- what tasks print, and what they leave ---- */
 
-/* Zeroed: the logs of all tasks from their start, as far as they are now. */
+/* Which part of which logs is read. Zeroed: the logs of all tasks from their start, as far as they
+ * are now. */
 typedef struct cadre_log_options {
     bool one_task; /* only `task`'s log */
     uint32_t task;
