@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/error.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/hints.h"
 #include "coordinator/cli/log_printer.h"
 #include "coordinator/cli/since.h"
 
@@ -38,7 +39,7 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     const struct logs_options *options = invocation->values;
     cadre_status status = cadre_client_job(client, id, &job, NULL);
     if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
+        return hint_fail_job(invocation, client, status, id);
     }
     const struct log_printer_options printed = {.one_task = job->workers == 1 || request->one_task,
         .raw = options->raw,
@@ -109,7 +110,7 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
             .help = "To a terminal, too, the bytes as the tasks wrote them. Without it control "
                     "characters are shown there, \\x1b for escape, so that they do not act on the "
                     "terminal. Files and pipes get the bytes in any case."},
-        {OPTION_ROW(TEXT, "task", struct logs_options, task, "N", NULL), .letter = 't',
+        {OPTION_ROW(TEXT, "task", struct logs_options, task, "TASK", NULL), .letter = 't',
             .help = "Only this task's, as it wrote it, without a prefix."},
         {OPTION_ROW(FLAG, "stdout", struct logs_options, only_stdout, NULL, NULL),
             .help = "Only what tasks wrote to standard output."},

@@ -175,6 +175,24 @@ json_t *json_of_job(const cadre_job *job)
     return json;
 }
 
+json_t *json_of_cancelled(
+    const char *word, cadre_status status, const char *message, const cadre_job *job)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "argument", json_text(word));
+    json_object_set_new(json, "code", json_text(cadre_status_name(status)));
+    json_object_set_new(json, "message", json_text(message));
+    json_object_set_new(json, "job", job != NULL ? json_of_job(job) : json_null());
+    return json;
+}
+
+json_t *json_of_cancellations(json_t *answers)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "cancelled", answers);
+    return json;
+}
+
 json_t *json_of_jobs(const cadre_job_list *list)
 {
     json_t *jobs = json_array();

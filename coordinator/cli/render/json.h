@@ -12,6 +12,11 @@
 /* A job, with "tasks" when it has some. Each object here is the caller's to json_decref(); NULL:
  * out of memory. */
 json_t *json_of_job(const cadre_job *job);
+/* What became of the argument `word` of `cadre cancel`; `job` is NULL when it failed. */
+json_t *json_of_cancelled(
+    const char *word, cadre_status status, const char *message, const cadre_job *job);
+/* These of several arguments; takes over the array. */
+json_t *json_of_cancellations(json_t *answers);
 /* Of each dataset which task reads what. */
 json_t *json_of_shards(const cadre_job *job);
 /* The list without tasks. */

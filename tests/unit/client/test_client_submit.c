@@ -196,13 +196,13 @@ static void bad_files_are_refused_here(void **state)
     assert_file_refused(world, world->small, "/x", CADRE_INVALID_ARGUMENT, "must be relative");
     assert_file_refused(world, world->small, "a//b", CADRE_INVALID_ARGUMENT, "refused");
     assert_file_refused(world, world->small, longer, CADRE_INVALID_ARGUMENT, "longer than");
-    assert_file_refused(world, world->small, "prog", CADRE_INVALID_ARGUMENT, "two files would be");
+    assert_file_refused(world, world->small, "prog", CADRE_INVALID_ARGUMENT, "would both be prog");
     assert_file_refused(world, world->small, "prog/x", CADRE_INVALID_ARGUMENT, "also the folder");
     assert_file_refused(world, "", NULL, CADRE_INVALID_ARGUMENT, "refused");
     const cadre_file twice[] = {{world->small, NULL}, {world->copy, "small"}};
     const cadre_submit_options options = {
         .program = world->program, .files = twice, .file_count = 2};
-    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "two files would be small");
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "would both be small");
 }
 
 static void bad_values_are_refused_here(void **state)
