@@ -75,8 +75,8 @@ def body(lines, names):
             out[number], in_span = escaped(line, in_span and bool(line.strip()), names)
     for first, end in blocks:
         begin, stop = ("@code{.c}", "@endcode") if is_code(lines[first:end]) else ("@verbatim", "@endverbatim")
-        if first == 0:
-            raise ValueError("an example begins a comment: put a sentence before it")
+        if first == 0 or (end < len(lines) and lines[end].strip()):
+            raise SystemExit(f"\"{lines[first].strip()}\": put an empty line before and behind an example")
         out[first - 1] = begin
         if end < len(lines):
             out[end] = stop

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How plain comments become Doxygen's, and Markdown pages of the site."""
+import glob
+import os
+import re
 import unittest
 
 import tree
@@ -57,6 +60,16 @@ class Comments(unittest.TestCase):
         self.assertEqual(self.marked("/* A:\n *\n *     a ──▶ it's <b> */\n"),
                          "/** A:\n@verbatim\n    a ──▶ it's <b> @endverbatim */\n")
         self.assertEqual(self.marked("/* A\n *     b. */\n"), "/** A\n    b. */\n")
+        with self.assertRaisesRegex(SystemExit, "empty line before and behind an example"):
+            self.marked("/* A:\n *\n *     f();\n * B. */\n")
+
+    def test_no_word_of_a_header_is_lost(self):
+        added = re.compile(r"@code\{\.c\}|@(?:file|name|endcode|verbatim|endverbatim)\b|&zwnj;|@[{}]")
+        for path in glob.glob(os.path.join(tree.ROOT, tree.HEADERS, "*.h")):
+            text = tree.read("", path)
+            with self.subTest(header=os.path.basename(path)):
+                self.assertEqual(re.findall(r"\w+", added.sub("", comments.marked(text, set())).lower()),
+                                 re.findall(r"\w+", text.replace(comments.LICENCE, "", 1).lower()))
 
     def test_sections(self):
         text = "\n/* --- one: of it --- */\n\nint a;\n\n/* --- two. Any thread;\n * so. --- */\n"
