@@ -313,13 +313,20 @@ CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
 
 /* ---- what tasks print, and what they leave ---- */
 
+/* Where a task wrote to. Of bytes 0 means that it was not recorded (by a worker or coordinator of
+ * an earlier version): they count as CADRE_STDOUT. */
+typedef enum cadre_log_stream { CADRE_STDOUT = 1, CADRE_STDERR = 2 } cadre_log_stream;
+
 /* Which part of which logs is read. Zeroed: the logs of all tasks from their start, as far as they
  * are now. */
 typedef struct cadre_log_options {
     bool one_task; /* only `task`'s log */
     uint32_t task;
-    bool follow;         /* go on until the job has ended */
-    uint64_t tail_bytes; /* begin so many bytes before the end of each log; 0: at its start */
+    bool follow;             /* go on until the job has ended */
+    uint64_t tail_bytes;     /* begin so many bytes before the end of each log; 0: at its start */
+    cadre_log_stream stream; /* only what was written to this one; 0: both */
+    uint64_t tail_lines;     /* begin so many lines, of that stream, before the end of each log */
+    uint64_t since_us; /* begin at what a worker read at this Unix time or after; 0: at its start */
 } cadre_log_options;
 
 /* A piece of a task's log. */
@@ -332,6 +339,8 @@ typedef struct cadre_log {
     /* So many bytes before these are not kept: of a long log the coordinator keeps the beginning
      * and the newest end (--log-limit). 0 mostly. */
     uint64_t left_out;
+    cadre_log_stream stream; /* of all these bytes; 0: not recorded */
+    uint64_t received_us; /* Unix time at which a worker read them from the task; 0: not recorded */
 } cadre_log;
 
 /* Called with each piece of a log, valid until it returns. False: the call ends with OK. */
