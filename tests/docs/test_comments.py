@@ -37,6 +37,12 @@ class Comments(unittest.TestCase):
                          "\n    CADRE_A = 1, /**< &zwnj; */\n    CADRE_B /**< &zwnj; */\n")
         self.assertEqual(self.marked("\n    void (*f)(int a);\n    f(a);\n"), "\n    void (*f)(int a);\n    f(a);\n")
 
+    def test_enums_in_one_line(self):
+        self.assertEqual(self.marked("typedef enum cadre_e { CADRE_A = 1, CADRE_B } cadre_e;\n"),
+                         "typedef enum cadre_e { CADRE_A = 1, /**< &zwnj; */ CADRE_B /**< &zwnj; */ } cadre_e;\n")
+        self.assertEqual(comments.names_of("typedef enum cadre_e { CADRE_A = 1, CADRE_B } cadre_e;\n"),
+                         {"CADRE_A", "CADRE_B", "cadre_e"})
+
     def test_special_characters_and_results(self):
         self.assertEqual(self.marked("/* a <b> @c \\n #d 5% `<e>` *ret_f f *ret_g[*ret_n]. */\n"),
                          "/** a \\<b\\> \\@c \\\\n \\#d 5\\% `<e>` `*ret_f` f `*ret_g[*ret_n]`. */\n")
@@ -111,7 +117,7 @@ class Markdown(unittest.TestCase):
         text = "# A\n[m](../../tests/documents/m_x.c) [x](../examples/y/x.c) [z](../examples/y/z.cu)\n"
         site = pages.Pages({"deploy/docs/a.md": text}, set())
         self.assertEqual(site.page("deploy/docs/a.md"),
-                         "# A {#a}\n[m](tests_2documents_2m__x_8c-example.html) "
+                         "# A {#a}\n[m](tests_2documents_2m_x_8c-example.html) "
                          "[x](deploy_2examples_2y_2x_8c-example.html) z (`deploy/examples/y/z.cu`)\n")
 
     def test_navigation(self):
