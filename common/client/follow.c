@@ -109,6 +109,13 @@ static cadre_status add_task_state(struct logs *logs, uint32_t task, struct cadr
     return CADRE_OK;
 }
 
+/* A coordinator of an earlier version sends both streams, and does not say which is which. */
+static bool is_of_other_stream(const struct logs *logs, const struct log_mark *mark)
+{
+    enum log_stream stream = mark->stream == LOG_STREAM_ANY ? LOG_STREAM_STDOUT : mark->stream;
+    return logs->request.stream != LOG_STREAM_ANY && logs->request.stream != stream;
+}
+
 /* Passes on the bytes of one mark, without those that were delivered. */
 static void deliver_run(struct logs *logs, const struct log_chunk *chunk, size_t mark,
     uint64_t delivered, uint64_t *left_out)
@@ -119,7 +126,7 @@ static void deliver_run(struct logs *logs, const struct log_chunk *chunk, size_t
     bool last = mark + 1 >= chunk->mark_count;
     uint64_t begin = this->offset > delivered ? this->offset : delivered;
     uint64_t end = last ? chunk->offset + chunk->size_bytes : marks[mark + 1].offset;
-    begin = begin < end ? begin : end;
+    begin = begin < end && !is_of_other_stream(logs, this) ? begin : end;
     if (begin == end && !(last && chunk->end)) {
         return; /* delivered before the coordinator was away */
     }

@@ -121,6 +121,7 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
                 "Before each line the time (UTC) at which the worker read it from the task; \"-\""
                 " where it was not recorded, by a worker of an earlier version."},
         {OPTION_ROW(U64, "tail", struct logs_options, tail_lines, "LINES", NULL), .min = 1,
+            .max = 1000000000,
             .help = "Begin so many lines before the end of each task's log: 20."},
         {OPTION_ROW(TEXT, "since", struct logs_options, since, "TIME", NULL),
             .help = "Begin at this time, as of the workers' clocks: a duration before now (90s,"

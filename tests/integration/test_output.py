@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import signal
 import subprocess
 
-from client import FAILED, SUCCEEDED
-from cluster import Cluster, clean_environment, program, script
+from client import CANCELLED, FAILED, SUCCEEDED, common_pb2
+from cluster import Cluster, clean_environment, processes_naming, program, script
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 PRINTER = os.environ.get("CADRE_TEST_PRINTER", "")
@@ -30,6 +31,14 @@ class Reader:
     def end(self, status=0):
         check_equal(self.process.wait(HANG_S), status, f"exit status; it said {self.read(2)[-1500:]}")
         return self.read()
+
+
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 class Gate:
@@ -77,6 +86,44 @@ def test_what_was_printed_before_a_kill_is_kept():
             info = cluster.client.run(script(f"printf 'whole\\nhal'; {end}"), max_restarts=0)
             check_equal(info.state, FAILED, "the state")
             check_equal(cluster.client.log(info.id), b"whole\nhal", f"the log after {end}")
+        path = make_program(cluster, "printf 'whole\nhal'; kill -9 $$")
+        check_equal(cluster.cadre("run", path, status=137).stdout, b"whole\nhal", "what cadre run shows")
+
+
+STAYS = "trap '' TERM; printf 'whole\nhal'; while :; do sleep 0.05; done"
+
+
+def test_what_was_printed_before_a_stop_is_kept():
+    """By a time limit, by cancel: SIGTERM, and SIGKILL after the grace."""
+    with Cluster() as cluster:
+        client = cluster.client
+        info = client.run(script(STAYS), max_restarts=0, limits=common_pb2.JobLimits(time_limit_us=300000))
+        check_equal((info.state, client.log(info.id)), (FAILED, b"whole\nhal"), "a time limit")
+        job = client.submit(script(STAYS), max_restarts=0)
+        wait_for("it prints", lambda: client.log(job) == b"whole\nhal")
+        client.cancel(job)
+        check_equal((client.wait(job).state, client.log(job)), (CANCELLED, b"whole\nhal"), "cancel")
+
+
+def test_what_is_in_the_pipe_when_the_daemon_is_killed_is_kept():
+    """The daemon stands still, the task prints and ends, the daemon is killed: the next one reads it."""
+    with Cluster(worker=["--keep-tasks"]) as cluster:
+        gate = Gate(cluster)
+        worker = cluster.workers[0]
+        job = cluster.client.submit(script(f"echo before; head -c 1 {gate.path} > /dev/null; printf 'whole\nhal';"
+                                           f" head -c 1 {gate.path} > /dev/null; echo error >&2; kill -9 $$"),
+                                    max_restarts=0)
+        wait_for("it prints", lambda: cluster.client.log(job) == b"before\n")
+        tasks = [pid for pid, line in processes_naming(f"CADRE_SOCKET={worker.state}/").items() if "program" in line]
+        worker.signal(signal.SIGSTOP)
+        gate.open(2)
+        wait_for("the task ends", lambda: not any(runs(pid) for pid in tasks))
+        worker.kill()
+        worker.start()
+        check_equal(cluster.client.wait(job).state, FAILED, "the state")
+        seen = [cluster.cadre("logs", str(job), option).stdout for option in ("--stdout", "--stderr")]
+        check_equal(seen, [b"before\nwhole\nhal", b"error\n"], "the log")
+        gate.close()
 
 
 def make_program(cluster, text):
