@@ -44,7 +44,8 @@ static const struct option_row rows[] = {
     {ROW(FLAG, "tty", terminal, NULL, NULL),
         .help = "Each task's standard output and error are one pseudo-terminal, for programs that "
                 "print at once to a terminal only, or in colours. Both count as standard output "
-                "then. What calls cadre_init prints at once without it."},
+                "then. It has 80 columns, and TERM is xterm unless --env sets it. What calls "
+                "cadre_init prints at once without it."},
     {ROW(TEXT, "name", name, "NAME", NULL),
         .help = "What listings call the job. Default: the program's name."},
     {ROW(TEXT, "priority", priority, "N", NULL),

@@ -213,6 +213,9 @@ def test_a_task_can_have_a_terminal():
         check_equal(cluster.cadre("submit", "--tty", "--max-restarts", "1", path, status=137).stdout,
                     wanted * 2, "cadre submit, with one more attempt")
         check_equal(cluster.cadre("logs", "1", "--stderr").stdout, b"", "there is no stderr of its own")
+        for environment, kind in (([], b"xterm\n"), (["TERM=dumb"], b"dumb\n")):
+            info = cluster.client.run(script("echo $TERM"), terminal=True, environment=environment)
+            check_equal(cluster.client.log(info.id), kind, "TERM")
         job = cluster.client.submit(script("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"),
                                     terminal=True)
         cluster.client.wait(job)
