@@ -139,7 +139,7 @@ progress_bar() {
 # progress_failure LOG: of ninja's output from the first command that failed, of any other the end.
 progress_failure() {
     if grep -q '^FAILED: ' "$1"; then
-        sed -n '/^FAILED: /,$p' "$1" | grep -v '^\[[0-9]*/[0-9]*\] ' | head -n 30
+        sed -n '/^FAILED: /,$p' "$1" | grep -v '^\[[0-9]*/[0-9]*\] ' | head -n 30 | cut -c1-400
     else
         grep -vE '^(dl|pm)status:' "$1" | tail -n 15
     fi

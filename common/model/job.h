@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "cadre/status.h"
+#include "common/pure/log_mark.h"
 #include "common/model/ps_job.h"
 #include "common/model/gpus.h"
 #include "common/model/ids.h"
@@ -235,6 +236,9 @@ struct log_chunk {
     const uint8_t *bytes;
     size_t size_bytes;
     bool end; /* nothing follows for this task */
+    const struct log_mark *marks;
+    size_t mark_count;
+    uint64_t skipped_bytes; /* before these: of the other stream */
 };
 
 /* "queued" and so on: what people and --json see. */

@@ -21,11 +21,18 @@ enum cli_exit_codes {
     EXIT_CODES_VERIFY
 };
 
+/* What a verb takes: one of the two. */
+struct verb_shape {
+    const struct option_table *table;
+    const struct verb *verbs; /* those beneath it, as of `cadre pki`; ended by a NULL name */
+};
+
 /* The options before the verb, and the verb's exit codes. */
 struct cli {
     const char *coordinator;    /* or NULL */
     struct rpc_tls_options tls; /* NULL where nothing was given */
     enum cli_exit_codes exit_codes;
+    struct verb_shape *ret_shape; /* not NULL: the verb does nothing but fill it */
 };
 
 struct verb {
@@ -145,6 +152,14 @@ int invocation_print_status(const struct invocation *invocation, bool good);
 /* The end of a verb that wrote to standard output: `code`, or CLI_FAILED when not all of it could
  * be written (reported on standard error, unless the reader closed the pipe). */
 int invocation_end(const struct invocation *invocation, int code);
+
+/* ---- complete.c ---- */
+
+/* Prints what may follow in the last of the arguments behind a verb, as common/base/completion.h
+ * has it. The coordinator is asked for jobs, workers and outputs; it is waited for only shortly,
+ * and without it there are none. */
+void complete_arguments(const struct cli *cli, const struct option_table *table, int count,
+    char *const *arguments, FILE *out);
 
 /* ---- pki_show.c ---- */
 

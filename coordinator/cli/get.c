@@ -35,11 +35,11 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_table get_table = {.program = "cadre get",
-    .usage = "ID [PATH]",
+    .usage = "ID [OUTPUT]",
     .summary =
         "Fetches what a job left: TASK/..., the files of its tasks' output folders, there once "
         "the task has ended; and checkpoints/..., the newest published checkpoints, there "
-        "while the job runs too. All, or PATH, a file or folder as --list shows it.",
+        "while the job runs too. All, or OUTPUT, a file or folder as --list shows it.",
     .notes = "  cadre get 3 -o results\n"
              "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n",
     .rows = rows,

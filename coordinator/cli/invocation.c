@@ -16,6 +16,11 @@ bool invocation_open(struct invocation *invocation, const struct cli *cli,
     struct cadre_error error = {0};
     *invocation = (struct invocation){
         .cli = cli, .table = table, .values = values, .argc = argc, .argv = argv};
+    if (cli->ret_shape != NULL) {
+        cli->ret_shape->table = table;
+        *ret_exit = CLI_DONE;
+        return false;
+    }
     if (options_parse(table, argc, argv, values, &invocation->result, &error) != CADRE_OK) {
         *ret_exit = invocation_usage(invocation, "%s", error.text);
         return false;

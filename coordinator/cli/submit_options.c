@@ -8,6 +8,7 @@
 
 #include "common/base/near_miss.h"
 #include "common/model/limits.h"
+#include "common/model/strategy_names.h"
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/submit.h"
 
@@ -44,7 +45,7 @@ static const struct option_row rows[] = {
         .help = "What listings call the job. Default: the program's name."},
     {ROW(TEXT, "priority", priority, "N", NULL),
         .help = "Jobs with a higher number are placed first; may be negative. Default: 0."},
-    {ROW(TEXT, "strategy", strategy, "NAME", NULL),
+    {ROW(TEXT, "strategy", strategy, "NAME", NULL), .choices = strategy_names,
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
     PS_OPTION_ROWS(struct submit_options),
     {ROW(BYTES, "memory", memory_bytes, "BYTES", NULL), .min = LIMIT_MEMORY_MIN,

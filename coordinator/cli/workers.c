@@ -40,8 +40,8 @@ int verb_workers(const struct cli *cli, int argc, char **argv)
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
     };
     static const struct option_table table = {.program = "cadre workers",
-        .usage = "[NAME]",
-        .summary = "Lists the workers of the coordinator; with NAME, shows one of them, "
+        .usage = "[WORKER]",
+        .summary = "Lists the workers of the coordinator; with WORKER, shows one of them, "
                    "with each GPU of its host, the slot that has it, or why no task gets it.",
         .notes = "GPUS are those that tasks get. The slots of a worker share them out: with one "
                  "slot a task\nhas all of them, with as many slots as GPUs each task has one "

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/completion.h"
 #include "common/base/files.h"
 #include "common/base/near_miss.h"
 #include "coordinator/cli/cli.h"
+#include "deploy/cadre/complete.h"
 #include "deploy/cadre/new.h"
 #include "deploy/cadre/run.h"
 
@@ -115,6 +117,9 @@ static int run_verb(struct cli *cli, int argc, char **argv)
     if (verb != NULL) {
         cli->exit_codes = verb->exit_codes;
         return verb->run(cli, argc, argv);
+    }
+    if (strcmp(argv[0], COMPLETION_VERB) == 0) {
+        return complete(verbs, &main_table, argc, argv);
     }
     if (strcmp(argv[0], "help") != 0) {
         return unknown_verb(argv[0]);

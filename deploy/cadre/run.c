@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/client/result.h"
+#include "common/model/strategy_names.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/monitor.h"
@@ -75,6 +76,7 @@ static const struct option_row rows[] = {
             "a folder the newest whole one is taken, for all tasks, with a warning when a newer "
             "one is damaged; it is read once more for that."},
     {ROW(TEXT, "strategy", strategy, "NAME", NULL), .group = "The strategy",
+        .choices = strategy_names,
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
     PS_OPTION_ROWS(struct run_options),
 };

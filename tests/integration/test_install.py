@@ -126,6 +126,24 @@ def test_with_cmake():
             check_in("w = 3.000", here.call(f"build/{name}"), name)
 
 
+def test_each_example_builds_alone():
+    with Installation() as here:
+        examples = os.path.join(here.prefix, "share/cadre/examples")
+        with open(os.path.join(examples, "README.md"), encoding="utf-8") as file:
+            commands = next(line for line in file if line.startswith("cmake -S /usr/share/cadre/examples/digits "))
+        commands = commands.replace("/usr/share/cadre/examples", examples)
+        check_in("test accuracy: ", here.call(commands.rstrip() + " --epochs 1"), commands)
+        alone = sorted(name for name in os.listdir(examples)
+                       if os.path.exists(os.path.join(examples, name, "CMakeLists.txt")) and name != "digits")
+        check(len(alone) > 6, f"examples: {alone}")
+        for name in alone:
+            here.call(f"cmake -S {examples}/{name} -B {name} && cmake --build {name} -j 2")
+        check_in("from the true ones", here.call("anywhere/anywhere mirrored"), "anywhere")
+        check_equal(here.call("tour/tour/run_constant"), "(6)\n", "a program of the tour, with libcadre.so")
+        link = os.path.join(here.prefix, "share/doc/libcadre-dev/examples")
+        check_equal(os.path.realpath(link), os.path.realpath(examples), "where Debian has examples")
+
+
 def test_as_a_job():
     with Installation() as here:
         here.call("cc fit.c $(pkg-config --cflags --libs cadre-static) -o fit")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tasks print: seen at once, and kept when they are killed."""
+import json
 import os
+import re
 import subprocess
 
 from client import FAILED
 from cluster import Cluster, clean_environment, program, script
-from testing import HANG_S, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 PRINTER = os.environ.get("CADRE_TEST_PRINTER", "")
 
@@ -75,6 +77,80 @@ def test_what_was_printed_before_a_kill_is_kept():
             info = cluster.client.run(script(f"printf 'whole\\nhal'; {end}"), max_restarts=0)
             check_equal(info.state, FAILED, "the state")
             check_equal(cluster.client.log(info.id), b"whole\nhal", f"the log after {end}")
+
+
+def make_program(cluster, text):
+    path = os.path.join(cluster.folder, f"program-{len(os.listdir(cluster.folder))}")
+    with open(path, "wb") as file:
+        file.write(script(text))
+    os.chmod(path, 0o755)
+    return path
+
+
+# Each part waits until the part before was read, as a pause on the terminal would do it.
+BOTH = ("echo out 0; sleep 0.3; echo err 0 >&2; sleep 0.3; printf 'out 1 begins'; sleep 0.3; echo err 1 >&2; sleep 0.3;"
+        " echo ', and ends'; echo out 2")
+OUT = b"out 0\nout 1 begins, and ends\nout 2\n"
+ERR = b"err 0\nerr 1\n"
+
+
+def test_stdout_and_stderr_are_kept_apart():
+    with Cluster(slots=2) as cluster:
+        path = make_program(cluster, BOTH)
+        for arguments in (["run", path], ["submit", path]):
+            done = cluster.cadre(*arguments)
+            check_equal(done.stdout, OUT, f"standard output of {arguments[0]}")
+            check_equal([line for line in done.stderr.splitlines(True) if line.startswith(b"err")],
+                        ERR.splitlines(True), f"standard error of {arguments[0]}")
+        check_equal(cluster.cadre("logs", "1", "--stdout").stdout, OUT, "--stdout")
+        check_equal(cluster.cadre("logs", "1", "--stderr").stdout, ERR, "--stderr")
+        check_equal(cluster.cadre("logs", "1", "--stderr").stderr, b"", "no gap")
+        for options in ((), ("-f",)):
+            check_equal(sorted(cluster.cadre("logs", "1", *options).stdout), sorted(OUT + ERR), f"both, {options}")
+        check_equal(cluster.cadre("logs", "1", "--tail", "2", "--stdout").stdout, OUT[6:], "two lines of stdout")
+        check_equal(cluster.cadre("logs", "1", "--tail", "1", "--stderr").stdout, ERR[6:], "one line of stderr")
+        check_equal(cluster.cadre("logs", "1", "--tail", "9", "--stderr", "-f").stdout, ERR, "more than there are")
+        check_in(b"give one of them", cluster.cadre("logs", "1", "--stdout", "--stderr", status=2).stderr, "both flags")
+        lines = [json.loads(line) for line in cluster.cadre("logs", "1", "--json").stdout.splitlines()]
+        check_equal([line["text"] for line in lines if line["stream"] == "stdout"], OUT.decode().splitlines(), "JSON")
+        check_equal([line["text"] for line in lines if line["stream"] == "stderr"], ERR.decode().splitlines(), "JSON")
+        check_equal(sorted(line["received_us"] for line in lines if line["stream"] == "stdout"),
+                    [line["received_us"] for line in lines if line["stream"] == "stdout"], "times")
+
+
+TIME = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ) (.*)$")
+
+
+def test_a_log_begins_at_a_line_or_at_a_time():
+    with Cluster(slots=2) as cluster:
+        gate = Gate(cluster)
+        job = cluster.client.submit(script(f"echo first; head -c 1 {gate.path} > /dev/null; echo second;"
+                                           " echo third >&2; printf 'the end'"), workers=2)
+        wait_for("both wait", lambda: cluster.cadre("logs", "1").stdout.count(b"first") == 2)
+        gate.open(2)
+        cluster.client.wait(job)
+        gate.close()
+        stamped = {}
+        for line in cluster.cadre("logs", "1", "--timestamps").stdout.decode().splitlines():
+            task, rest = line.split(" ", 1)
+            found = TIME.match(rest)
+            check(found, f"a time in {line}")
+            stamped.setdefault(task, []).append(found.groups())
+        for task in ("[0]", "[1]"):
+            check_equal(sorted(text for _, text in stamped[task]), ["first", "second", "the end", "third"], task)
+            times = [time for time, _ in stamped[task]]
+            check(times[0] < min(times[1:]), "the pause is seen")
+        check_equal(sorted(cluster.cadre("logs", "1", "--tail", "2", "--stdout").stdout.decode().splitlines()),
+                    ["[0] second", "[0] the end", "[1] second", "[1] the end"], "two lines of each task")
+        check_equal(cluster.cadre("logs", "1", "--task", "0", "--tail", "1", "--stdout").stdout, b"the end", "the last")
+        since = dict((text, time) for time, text in stamped["[0]"])["second"]
+        shown = cluster.cadre("logs", "1", "--task", "0", "--since", since, "--timestamps").stdout.decode()
+        check_equal(sorted(line.split(" ", 1)[1] for line in shown.splitlines()), ["second", "the end", "third"], since)
+        check_equal(len(cluster.cadre("logs", "1", "--since", "1h").stdout.splitlines()), 8, "within an hour")
+        check_equal(cluster.cadre("logs", "1", "--since", "2999-01-01T00:00:00+01:00").stdout, b"", "in the future")
+        for wrong in ("yesterday", "10", "2026-02-30T00:00:00Z", "2026-02-03T00:00:00"):
+            check_in(b"neither a duration", cluster.cadre("logs", "1", "--since", wrong, status=2).stderr, wrong)
+        check_in(b"--tail", cluster.cadre("logs", "1", "--tail", "64KiB", status=2).stderr, "bytes")
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ LAYERS = {
                                         "coordinator/daemon/contents/storage.h", "coordinator/daemon/logs/"],
     "coordinator/cli/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/gpus.h",
                                 "common/model/strategy_names.h", "cadre/client.h", "common/rpc/tls_options.h",
-                                "common/tls/authority.h", "common/tls/report.h", "common/tls/pem_file.h",
-                                "coordinator/cli/"],
+                                "common/tls/authority.h", "common/tls/identity.h", "common/tls/report.h",
+                                "common/tls/pem_file.h", "coordinator/cli/"],
     "coordinator/cli/render/": BASE + ["common/model/limits.h", "common/model/gpus.h", "cadre/client.h",
                                        "common/tls/report.h", "coordinator/cli/render/"],
     # What the two wings of worker/ share: the cores, and the messages between them (common/wire).
@@ -456,8 +456,9 @@ LAYERS = {
                              "coordinator/store/store.h", "worker/host/agent/agent.h", "worker/host/agent/orphans.h",
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.
-    "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "cadre/client.h",
-                             "common/client/result.h", "deploy/local/local.h", "coordinator/cli/", "deploy/cadre/"],
+    "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/strategy_names.h",
+                             "cadre/client.h", "common/client/result.h", "deploy/local/local.h", "coordinator/cli/",
+                             "deploy/cadre/"],
     "deploy/examples/": PUBLIC,
     "deploy/templates/": PUBLIC,
     "tests/": [""],

@@ -65,6 +65,39 @@ static void help_names_the_exit_statuses(void **state)
     assert_run(WORDS("verify", "--help"), 0, "\n  4    partly proved", "");
 }
 
+/* Each verb of the overview completes its own options; without a coordinator there are no jobs. */
+static void each_verb_completes(void **state)
+{
+    (void)state;
+    struct program_result result;
+    command_run(WORDS("__complete", "--", ""), &result);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(result.out, "submit\tsend a program"));
+    unsigned seen = 0;
+    for (const char *at = result.out; *at != ':'; at = strchr(at, '\n') + 1) {
+        char verb[32];
+        assert_int_equal(sscanf(at, "%31s", verb), 1);
+        if (strcmp(verb, "help") != 0 && strcmp(verb, "pki") != 0) {
+            assert_run(WORDS("__complete", "--", verb, "--hel"), 0, "--help\tPrint the help\n", "");
+            assert_run(WORDS("__complete", "--", "help", verb), 0, verb, "");
+            seen++;
+        }
+    }
+    assert_true(seen >= 14);
+    program_result_free(&result);
+    assert_run(WORDS("__complete", "--", "pki", ""), 0, "issue\tissue or renew", "");
+    assert_run(WORDS("__complete", "--", "pki", "issue", "--da"), 0, "--days\t", "");
+    assert_run(WORDS("__complete", "--", "pki", "issue", "dir", "wo"), 0, "worker\n", "");
+    assert_run(WORDS("__complete", "--", "-c"), 0, ":none\n", "");
+    assert_run(WORDS("__complete", "--", "--tls-dir", "x", "ve"), 0, "verify\t", "");
+    command_run(WORDS("__complete", "--", "job", ""), &result);
+    assert_string_equal(result.out, ":none\n");
+    assert_string_equal(result.err, "");
+    program_result_free(&result);
+    assert_run(WORDS("__complete", "--", "no-verb", ""), 0, ":none\n", "");
+    assert_run(WORDS("__complete"), 0, "", "");
+}
+
 /* What does not fit together is refused before anything is started or sent. */
 static void a_ps_job_has_to_fit(void **state)
 {
@@ -256,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_teaches),
         cmocka_unit_test(help_names_the_exit_statuses),
+        cmocka_unit_test(each_verb_completes),
         cmocka_unit_test(a_ps_job_has_to_fit),
         cmocka_unit_test(tasks_and_workers_are_counted_apart),
         cmocka_unit_test(a_ps_job_runs_here),
