@@ -93,6 +93,7 @@ struct job_spec {
     uint64_t restore_step; /* not the newest, but that of this step; 0: the newest */
     uint32_t gpus;         /* that the slot of each task has at least; 0: any slot will do */
     struct job_limits limits;
+    bool terminal; /* each task's standard output and error are one pseudo-terminal */
 };
 
 /* A published checkpoint: readable without the host that wrote it. */

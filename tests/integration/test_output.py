@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from client import FAILED
+from client import FAILED, SUCCEEDED
 from cluster import Cluster, clean_environment, program, script
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
@@ -151,6 +151,40 @@ def test_a_log_begins_at_a_line_or_at_a_time():
         for wrong in ("yesterday", "10", "2026-02-30T00:00:00Z", "2026-02-03T00:00:00"):
             check_in(b"neither a duration", cluster.cadre("logs", "1", "--since", wrong, status=2).stderr, wrong)
         check_in(b"--tail", cluster.cadre("logs", "1", "--tail", "64KiB", status=2).stderr, "bytes")
+
+
+ON_TERMINAL = ("test -t 1 && test -t 2 && test ! -t 0 && echo on a terminal; echo error >&2; stty size <&1;"
+               " printf 'half'; kill -9 $$")
+
+
+def test_a_task_can_have_a_terminal():
+    """One for both streams; bytes are as they were written, and the last unfinished line is kept."""
+    wanted = b"on a terminal\nerror\n24 80\nhalf"
+    with Cluster() as cluster:
+        path = make_program(cluster, ON_TERMINAL)
+        check_equal(cluster.cadre("run", "--tty", path, status=137).stdout, wanted, "cadre run")
+        check_equal(cluster.cadre("submit", "--tty", "--max-restarts", "1", path, status=137).stdout,
+                    wanted * 2, "cadre submit, with one more attempt")
+        check_equal(cluster.cadre("logs", "1", "--stderr").stdout, b"", "there is no stderr of its own")
+        job = cluster.client.submit(script("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"),
+                                    terminal=True)
+        cluster.client.wait(job)
+        check_equal(cluster.client.log(job), b"".join(b"line %d\n" % i for i in range(20000)), "all lines")
+
+
+def test_a_terminal_outlives_the_daemon():
+    with Cluster(worker=["--keep-tasks"]) as cluster:
+        gate = Gate(cluster)
+        worker = cluster.workers[0]
+        job = cluster.client.submit(script(f"echo before; head -c 1 {gate.path} > /dev/null; test -t 1 && echo after"),
+                                    terminal=True)
+        wait_for("it prints", lambda: cluster.client.log(job) == b"before\n")
+        worker.kill()
+        gate.open(1)
+        worker.start()
+        check_equal(cluster.client.wait(job).state, SUCCEEDED, "the state")
+        check_equal(cluster.client.log(job), b"before\nafter\n", "the log")
+        gate.close()
 
 
 if __name__ == "__main__":

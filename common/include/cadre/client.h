@@ -169,6 +169,9 @@ typedef struct cadre_submit_options {
      * of the coordinator does not reset it. After that its state is saved as for a preemption, and
      * it fails with DEADLINE_EXCEEDED. 0: no limit. */
     uint64_t time_limit_us;
+    /* Each task's standard output and error are one pseudo-terminal: for programs that print at
+     * once to a terminal only, and do not call cadre_init. Their logs are CADRE_STDOUT. */
+    bool terminal;
 } cadre_submit_options;
 
 /* What the coordinator has made of a submission. */

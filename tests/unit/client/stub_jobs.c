@@ -307,6 +307,7 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
         fprintf(out, " step=%" PRIu64 " gpus=%u", spec->restore_step, spec->gpus);
         fprintf(out, " limits=%" PRIu64 ",%u,%u,%" PRIu64, spec->limits.memory_bytes,
             spec->limits.cpu_thousandths, spec->limits.pids, spec->limits.time_limit_us);
+        fprintf(out, "%s", spec->terminal ? " terminal" : "");
     }
     fclose(out);
 }

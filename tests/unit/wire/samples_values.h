@@ -431,6 +431,7 @@ const struct job_spec sample_spec = {
     .restore_from = {4004},
     .restore_step = 4005,
     .gpus = LIMIT_GPUS_PER_WORKER,
+    .terminal = true,
     .limits = {.memory_bytes = LIMIT_MEMORY_MAX,
         .cpu_thousandths = LIMIT_CPU_MIN,
         .pids = LIMIT_PIDS_MAX,
