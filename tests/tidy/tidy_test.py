@@ -83,7 +83,8 @@ class Rules(unittest.TestCase):
         drawing = "# x\n\n```\nx\n```\n"
         self.quiet({"deploy/templates/README.md": drawing, "deploy/templates/x/README.md": drawing,
                     "deploy/templates/CMakeLists.txt": "add_executable(b x/b.c)\n",
-                    "deploy/templates/x/b.c": "/* What it does. */\nint a;\n", "deploy/templates/x/Makefile": "x:\n\ty\n"})
+                    "deploy/templates/x/b.c": "/* What it does. */\nint a;\n",
+                    "deploy/templates/x/Makefile": "x:\n\ty\n"})
         self.fires("comment", source("common/base/b.c", "int a; // no\n"))
         self.fires("comment", source("worker/library/cuda/b.cu", "int a; // no\n"))
 
