@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What README.md says of a program of one's own, with Cadre installed below a folder and the checkout out of sight: it
 is compiled by cc and pkg-config, by CMake, and with Cadre inside; it runs by hand, by `cadre run`, and as a job."""
+import contextlib
 import os
 import re
 import shutil
@@ -67,6 +68,24 @@ class Installation:
         check_equal(done.returncode, 0, f"status of {line}: {done.stdout}{done.stderr}")
         return done.stdout
 
+    @contextlib.contextmanager
+    def cluster(self):
+        """A coordinator and a worker with two slots, which the commands find."""
+        os.chmod(self.folder, 0o711)
+        self.environment["CADRE_COORDINATOR"] = f"unix:{self.folder}/c.sock"
+        daemons = []
+        try:
+            for name, options in (("coordinator", f"--listen unix:{self.folder}/c.sock"), ("worker", "--slots 2")):
+                ready = os.path.join(self.folder, f"{name}.ready")
+                daemons.append(self.start(f"cadre-{name} {options} --state-dir {self.folder}/{name}-state "
+                                          f"--ready-file {ready}", f"{name}.log"))
+                wait_for(f"{name} is ready", lambda ready=ready: os.path.exists(ready))
+            yield
+        finally:
+            for daemon in reversed(daemons):
+                daemon.terminate()
+                daemon.wait(HANG_S)
+
     def start(self, line, log):
         with open(os.path.join(self.folder, log), "wb") as file:
             return subprocess.Popen(self.command(f"exec {line}"), cwd=self.folder, env=self.environment,
@@ -128,20 +147,8 @@ def test_each_example_builds_alone():
 def test_as_a_job():
     with Installation() as here:
         here.call("cc fit.c $(pkg-config --cflags --libs cadre-static) -o fit")
-        os.chmod(here.folder, 0o711)
-        here.environment["CADRE_COORDINATOR"] = f"unix:{here.folder}/c.sock"
-        daemons = []
-        try:
-            for name, options in (("coordinator", f"--listen unix:{here.folder}/c.sock"), ("worker", "--slots 2")):
-                ready = os.path.join(here.folder, f"{name}.ready")
-                daemons.append(here.start(f"cadre-{name} {options} --state-dir {here.folder}/{name}-state "
-                                          f"--ready-file {ready}", f"{name}.log"))
-                wait_for(f"{name} is ready", lambda ready=ready: os.path.exists(ready))
+        with here.cluster():
             check_in("w = 3.000", here.call("cadre submit --workers 2 ./fit"), "cadre submit")
-        finally:
-            for daemon in reversed(daemons):
-                daemon.terminate()
-                daemon.wait(HANG_S)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,11 @@ class Rules(unittest.TestCase):
     def test_licence_and_comments(self):
         self.fires("licence", {**source("common/base/b.c", ""), "common/base/b.c": "int a;\n"})
         self.fires("licence", {"tests/x": "#!/bin/sh\ntrue\n"})
+        drawing = "# x\n\n```\nx\n```\n"
+        self.quiet({"deploy/templates/README.md": drawing, "deploy/templates/x/README.md": drawing,
+                    "deploy/templates/CMakeLists.txt": "add_executable(b x/b.c)\n",
+                    "deploy/templates/x/b.c": "/* What it does. */\nint a;\n",
+                    "deploy/templates/x/Makefile": "x:\n\ty\n"})
         self.fires("comment", source("common/base/b.c", "int a; // no\n"))
         self.fires("comment", source("worker/library/cuda/b.cu", "int a; // no\n"))
 
