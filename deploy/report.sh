@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The output of the scripts of this folder, and their failure; sourced by quickstart and compose/common.sh.
+# The output of the scripts of this folder, and their failure; sourced by quickstart, compose/common.sh and those of
+# packages/.
+
+# shellcheck source=progress.sh
+. "$(dirname "${BASH_SOURCE[0]}")/progress.sh"
 
 fail() {
     printf '\n%s: %s\n' "${0##*/}" "$1" >&2
@@ -9,8 +13,8 @@ fail() {
 # fail_with_log REASON FILE
 fail_with_log() {
     if [ -s "$2" ]; then
-        printf '\nthe end of %s:\n' "$2" >&2
-        tail -n 15 "$2" >&2
+        printf '\nits output:\n' >&2
+        progress_failure "$2" >&2
     fi
     fail "$1"
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/near_miss.h"
 #include "common/base/options_internal.h"
 #include "common/pure/assert.h"
 
@@ -23,43 +24,6 @@ struct command {
     struct cadre_error *error;
 };
 
-/* Levenshtein's distance of two short texts, with one row of the table in memory. */
-static size_t base_options_distance(const char *a, const char *b)
-{
-    size_t row[NAME_BYTES_MAX + 1];
-    size_t length = strnlen(b, NAME_BYTES_MAX);
-    for (size_t j = 0; j <= length; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 1; j <= length; j++) {
-            size_t changed = diagonal + (a[i] != b[j - 1]);
-            size_t shorter = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = changed < shorter ? changed : shorter;
-        }
-    }
-    return row[length];
-}
-
-const char *options_nearest(const char *word, const char *const *candidates)
-{
-    const char *best = NULL;
-    size_t length = strlen(word);
-    size_t best_distance = length < 4 ? 2 : 3; /* fewer changes than this count as near */
-    for (; length > 0 && length <= NAME_BYTES_MAX && *candidates != NULL; candidates++) {
-        size_t changes = base_options_distance(word, *candidates);
-        bool start = length >= 3 && strncmp(*candidates, word, length) == 0;
-        if (changes < best_distance || (start && best == NULL)) {
-            best = *candidates;
-            best_distance = changes < best_distance ? changes : best_distance;
-        }
-    }
-    return best;
-}
-
 void option_hint(
     const struct option_table *table, const char *name, const char *dashes, char ret_text[96])
 {
@@ -75,7 +39,7 @@ void option_hint(
         names[count++] = table->config ? "print-config" : "help";
     }
     names[count] = NULL;
-    const char *nearest = options_nearest(name, names);
+    const char *nearest = near_miss_find(name, names);
     ret_text[0] = '\0';
     if (nearest != NULL) {
         snprintf(ret_text, 96, "; did you mean %s%s?", dashes, nearest);
@@ -162,6 +126,22 @@ static cadre_status parse_long_option(struct command *command, const char *name)
         hint, hint[0] != '\0' ? "" : "; --help lists them");
 }
 
+/* "-workers" is a long option with a dash too few. */
+static cadre_status parse_unknown_letter(
+    struct command *command, const char *letters, const char *flag)
+{
+    char name[NAME_BYTES_MAX + 1];
+    char hint[96] = "";
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(letters, "="), letters);
+    if (strlen(name) > 2) {
+        option_hint(command->table, name, "--", hint);
+    }
+    return hint[0] != '\0' ? cadre_error_set(command->error, CADRE_INVALID_ARGUMENT,
+                                 "unknown option -%s%s", name, hint)
+                           : cadre_error_set(command->error, CADRE_INVALID_ARGUMENT,
+                                 "unknown option %s; --help lists them", flag);
+}
+
 /* A cluster of letters, "-fn3": flags first, the last one may take a value, attached or as the
  * next argument. */
 static cadre_status parse_short_options(struct command *command, const char *letters)
@@ -178,9 +158,9 @@ static cadre_status parse_short_options(struct command *command, const char *let
             return CADRE_OK;
         }
         if (row == table->row_count) {
-            return cadre_error_set(command->error, CADRE_INVALID_ARGUMENT,
-                "unknown option %s; --help lists them", *at > ' ' && *at <= '~' ? flag : "-?");
+            return parse_unknown_letter(command, letters, *at > ' ' && *at <= '~' ? flag : "-?");
         }
+        command->result->by_letter[row] = true;
         bool takes_value = table->rows[row].type != OPTION_FLAG;
         CADRE_TRY(parse_option(command, row, flag, takes_value && at[1] != '\0' ? at + 1 : NULL));
         if (takes_value) {

@@ -38,12 +38,13 @@ struct option_row {
     char letter;      /* 'u' for -u, or 0 */
     enum option_type type;
     size_t offset;           /* of the destination in the values' struct */
-    const char *metavar;     /* what help calls the value; not for flags */
+    const char *metavar;     /* what help calls the value, and what it is for completion.h; not for
+                                flags */
     const char *environment; /* "CADRE_TASK_USER", or NULL */
     const char *fallback;    /* the default as a user would write it, or NULL: false, 0 or NULL */
     uint64_t min;
     uint64_t max;               /* 0: no upper limit */
-    const char *const *choices; /* names, ended by NULL */
+    const char *const *choices; /* names, ended by NULL; of OPTION_TEXT what shells offer */
     bool required;              /* an error when no source has it */
     const char *group;          /* heading in the help; NULL: that of the row before */
     const char *help;           /* one or two sentences */
@@ -57,7 +58,8 @@ struct option_row {
 
 struct option_table {
     const char *program; /* "cadre-worker" or "cadre submit": starts the usage line */
-    const char *usage;   /* what follows the options, "PROGRAM [-- ARGUMENT...]"; NULL: nothing */
+    const char *usage;   /* what follows the options, "PROGRAM [-- ARGUMENT...]", in the names of
+                            metavar; NULL: nothing */
     const char *summary; /* what the program does; wrapped, after the usage line */
     const char *notes;   /* printed as it is after the options: examples; may be NULL */
     const struct option_row *rows;
@@ -72,18 +74,13 @@ struct option_table {
 
 enum option_request { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_PRINT_CONFIG };
 
-enum option_source {
-    OPTION_UNSET,
-    OPTION_DEFAULT,
-    OPTION_FILE,
-    OPTION_ENVIRONMENT,
-    OPTION_ARGV
-};
+enum option_source { OPTION_UNSET, OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_ARGV };
 
 struct option_result {
     enum option_request request;
     int first; /* index in argv of the first positional argument; argc when there is none */
     enum option_source sources[OPTION_ROWS_MAX]; /* by row: where its value came from */
+    bool by_letter[OPTION_ROWS_MAX];             /* by row: written as "-n" at least once */
     char config_path[512];                       /* the file that was read, or "" */
 };
 
@@ -109,8 +106,5 @@ bool options_answer(const struct option_table *table, const void *values,
  * where it came from. */
 void options_print_config(const struct option_table *table, const void *values,
     const struct option_result *result, FILE *out);
-
-/* The entry of `candidates` (ended by NULL) that is nearest to `word`; NULL when none is near. */
-const char *options_nearest(const char *word, const char *const *candidates);
 
 #endif

@@ -23,7 +23,7 @@ size_t option_find(const struct option_table *table, const char *name, size_t le
 cadre_status option_read_file(const struct option_table *table, const char *path, bool required,
     void *values, struct option_result *result, struct cadre_error *error);
 
-/* " (did you mean --name?)" into ret_text, or "". `dashes` is the prefix of a name. */
+/* "; did you mean --name?" into ret_text, or "". `dashes` is the prefix of a name. */
 void option_hint(
     const struct option_table *table, const char *name, const char *dashes, char ret_text[96]);
 

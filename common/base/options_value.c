@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/near_miss.h"
 #include "common/base/options_internal.h"
 
 struct unit {
@@ -124,8 +125,10 @@ static cadre_status assign_choice(const struct option_row *row, const char *text
             snprintf(all + used, sizeof all - used, "%s%s", i == 0 ? "" : ", ", row->choices[i]);
         used += length > 0 && (size_t)length < sizeof all - used ? (size_t)length : 0;
     }
-    return cadre_error_set(
-        error, CADRE_INVALID_ARGUMENT, "%s: \"%.64s\" is not one of %s", where, text, all);
+    const char *near = near_miss_find(text, row->choices);
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s: \"%.64s\" is not one of %s%s%s%s",
+        where, text, all, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+        near != NULL ? "?" : "");
 }
 
 static cadre_status out_of_memory(const char *where, struct cadre_error *error)

@@ -104,7 +104,20 @@ static cadre_status check_file_name(const char *path, const char *name, struct c
     return CADRE_OK;
 }
 
-static cadre_status check_clashes(const struct job_spec *spec, struct cadre_error *error)
+/* Where the job's file with this name, one of the spec's, is here. */
+static const char *submission_path_of(
+    const cadre_submit_options *options, const struct job_spec *spec, const char *name)
+{
+    for (size_t i = 0; i < spec->file_count; i++) {
+        if (spec->files[i].name == name) {
+            return options->files[i].path;
+        }
+    }
+    return options->program;
+}
+
+static cadre_status check_clashes(
+    const cadre_submit_options *options, const struct job_spec *spec, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT const char **names = calloc(spec->file_count + 1, sizeof *names);
     const char *first;
@@ -119,15 +132,18 @@ static cadre_status check_clashes(const struct job_spec *spec, struct cadre_erro
     if (!check_names_clash(names, spec->file_count + 1, &first, &second)) {
         return CADRE_OK;
     }
+    const char *one = submission_path_of(options, spec, first);
+    const char *other = submission_path_of(options, spec, second);
     if (strcmp(first, second) == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "two files would be %.200s in the working folder (the program counts too): give one "
-            "another name",
-            first);
+            "%.150s and %.150s would both be %.100s in the working folder (the program counts "
+            "too): give one another name",
+            one, other, first);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%.150s would be a file and also the folder of %.150s in the working folder: rename one",
-        first, second);
+        "%.150s would be the file %.100s in the working folder, and that is also the folder of "
+        "%.150s, as %.100s: give one another name",
+        one, first, other, second);
 }
 
 /* Names are checked before any file is read: hashing may take long. */
@@ -142,7 +158,7 @@ static cadre_status hash_files(struct submission *submission, const cadre_submit
     }
     spec->files = files;
     spec->file_count = options->file_count;
-    CADRE_TRY(check_clashes(spec, error));
+    CADRE_TRY(check_clashes(options, spec, error));
     for (size_t i = 0; i < options->file_count; i++) {
         CADRE_TRY(
             hash_file(submission, "file", options->files[i].path, files[i].name, &files[i], error));
@@ -356,6 +372,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .strategy = options->strategy != NULL ? options->strategy : "",
         .priority = options->priority,
         .gpus = options->gpus,
+        .terminal = options->terminal,
         .limits = {.memory_bytes = options->memory_bytes,
             .cpu_thousandths = options->cpu_thousandths,
             .pids = options->pids,

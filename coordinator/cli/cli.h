@@ -21,11 +21,18 @@ enum cli_exit_codes {
     EXIT_CODES_VERIFY
 };
 
+/* What a verb takes: one of the two. */
+struct verb_shape {
+    const struct option_table *table;
+    const struct verb *verbs; /* those beneath it, as of `cadre pki`; ended by a NULL name */
+};
+
 /* The options before the verb, and the verb's exit codes. */
 struct cli {
     const char *coordinator;    /* or NULL */
     struct rpc_tls_options tls; /* NULL where nothing was given */
     enum cli_exit_codes exit_codes;
+    struct verb_shape *ret_shape; /* not NULL: the verb does nothing but fill it */
 };
 
 struct verb {
@@ -49,7 +56,7 @@ int verb_job(const struct cli *cli, int argc, char **argv);
 int verb_logs(const struct cli *cli, int argc, char **argv);
 /* queries.c: requests a checkpoint now. */
 int verb_checkpoint(const struct cli *cli, int argc, char **argv);
-/* queries.c: requests that a job stops. */
+/* cancel.c: requests that jobs stop. */
 int verb_cancel(const struct cli *cli, int argc, char **argv);
 /* get.c: fetches outputs and checkpoints. */
 int verb_get(const struct cli *cli, int argc, char **argv);
@@ -125,13 +132,18 @@ int invocation_fail(const struct invocation *invocation, cadre_status status);
 int invocation_fail_with(
     const struct invocation *invocation, cadre_status status, const char *sentence);
 
-/* The positional argument `i` as a job's number; false: *ret_exit, and the error was printed. */
+/* job_argument.c: the positional argument `i` as a job's number; false: *ret_exit, and the error
+ * was printed. */
 bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit);
 
 /* Connects to the coordinator of invocation_address(); false: *ret_exit, and the error was printed.
  * `options` may be NULL; its address is filled in. */
 bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
     cadre_client **ret_client, int *ret_exit);
+
+/* The same without a message; cadre_error_message() has it. */
+cadre_status invocation_try_connect(const struct invocation *invocation,
+    const cadre_client_options *options, cadre_client **ret_client);
 
 /* The exit code after an answer was printed, or was not: then memory was out (reported here), or a
  * write to standard output failed (reported by invocation_end()). */
@@ -140,6 +152,14 @@ int invocation_print_status(const struct invocation *invocation, bool good);
 /* The end of a verb that wrote to standard output: `code`, or CLI_FAILED when not all of it could
  * be written (reported on standard error, unless the reader closed the pipe). */
 int invocation_end(const struct invocation *invocation, int code);
+
+/* ---- complete.c ---- */
+
+/* Prints what may follow in the last of the arguments behind a verb, as common/base/completion.h
+ * has it. The coordinator is asked for jobs, workers and outputs; it is waited for only shortly,
+ * and without it there are none. */
+void complete_arguments(const struct cli *cli, const struct option_table *table, int count,
+    char *const *arguments, FILE *out);
 
 /* ---- pki_show.c ---- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/json.h"
 
 struct drain_values {
@@ -34,7 +35,7 @@ static int cli_drain_drain(const struct invocation *invocation, cadre_client *cl
     const struct drain_values *values = invocation->values;
     cadre_status status = cadre_client_drain(client, worker, values->reason, NULL);
     if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
+        return hint_fail_worker(invocation, client, status, worker);
     }
     bool known = tasks_left(client, worker, &tasks);
     if (values->common.json) {
@@ -58,7 +59,7 @@ static int cli_drain_undrain(const struct invocation *invocation, cadre_client *
     const char *worker = invocation_argument(invocation, 0);
     cadre_status status = cadre_client_undrain(client, worker, NULL);
     if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
+        return hint_fail_worker(invocation, client, status, worker);
     }
     printf("worker %s takes tasks again\n", worker);
     return CLI_DONE;

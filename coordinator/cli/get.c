@@ -9,6 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/output_file.h"
 #include "coordinator/cli/render/render.h"
@@ -34,11 +35,11 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_table get_table = {.program = "cadre get",
-    .usage = "ID [PATH]",
+    .usage = "ID [OUTPUT]",
     .summary =
         "Fetches what a job left: TASK/..., the files of its tasks' output folders, there once "
         "the task has ended; and checkpoints/..., the newest published checkpoints, there "
-        "while the job runs too. All, or PATH, a file or folder as --list shows it.",
+        "while the job runs too. All, or OUTPUT, a file or folder as --list shows it.",
     .notes = "  cadre get 3 -o results\n"
              "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n",
     .rows = rows,
@@ -50,6 +51,7 @@ struct fetch {
     const struct invocation *invocation;
     cadre_client *client;
     uint64_t job;
+    const cadre_output_list *list;
     const char *folder;
     int root_fd;
     bool force;
@@ -72,7 +74,7 @@ static int fetch_one(struct fetch *fetch, const char *path)
     cadre_status status =
         cadre_client_get_output(fetch->client, fetch->job, path, output_file.fd, NULL);
     if (status != CADRE_OK) {
-        code = invocation_fail(fetch->invocation, status);
+        code = hint_fail_output(fetch->invocation, fetch->list, status, path);
     } else if (output_file_commit(&output_file, path, fetch->force, &error) != CADRE_OK) {
         code = get_fail(fetch, &error);
     } else {
@@ -139,13 +141,14 @@ static int get_get(const struct invocation *invocation, cadre_client *client, ui
     cadre_output_list *list = NULL;
     cadre_status status = cadre_client_outputs(client, job, &list, NULL);
     if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
+        return hint_fail_job(invocation, client, status, job);
     }
     char folder[32];
     snprintf(folder, sizeof folder, "job-%" PRIu64, job);
     struct fetch fetch = {.invocation = invocation,
         .client = client,
         .job = job,
+        .list = list,
         .folder = options->folder != NULL ? options->folder : folder,
         .root_fd = -1,
         .force = options->force};

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +16,11 @@ bool invocation_open(struct invocation *invocation, const struct cli *cli,
     struct cadre_error error = {0};
     *invocation = (struct invocation){
         .cli = cli, .table = table, .values = values, .argc = argc, .argv = argv};
+    if (cli->ret_shape != NULL) {
+        cli->ret_shape->table = table;
+        *ret_exit = CLI_DONE;
+        return false;
+    }
     if (options_parse(table, argc, argv, values, &invocation->result, &error) != CADRE_OK) {
         *ret_exit = invocation_usage(invocation, "%s", error.text);
         return false;
@@ -79,27 +83,6 @@ int invocation_fail_with(
     }
 }
 
-bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit)
-{
-    if (i >= invocation_argument_count(invocation)) {
-        *ret_exit = invocation_usage(invocation,
-            "which job? Give its number: `%s 3`; `cadre jobs` lists them",
-            invocation->table->program);
-        return false;
-    }
-    const char *word = invocation_argument(invocation, i);
-    char *end = NULL;
-    errno = 0;
-    uint64_t job = strtoull(word, &end, 10);
-    if (word[0] < '0' || word[0] > '9' || *end != '\0' || errno != 0 || job == 0) {
-        *ret_exit = invocation_usage(
-            invocation, "\"%s\" is not the number of a job: `cadre jobs` lists them", word);
-        return false;
-    }
-    *ret_job = job;
-    return true;
-}
-
 /* The option behind the verb, else the one before it, else the environment's. */
 static const char *invocation_choose(
     const struct invocation *invocation, size_t row, const char *before, const char *value)
@@ -114,8 +97,8 @@ const char *invocation_address(const struct invocation *invocation)
     return invocation_choose(invocation, 0, invocation->cli->coordinator, common->coordinator);
 }
 
-bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
-    cadre_client **ret_client, int *ret_exit)
+cadre_status invocation_try_connect(const struct invocation *invocation,
+    const cadre_client_options *options, cadre_client **ret_client)
 {
     const struct cli_common *common = invocation->values;
     cadre_client_options own = options != NULL ? *options : (cadre_client_options){0};
@@ -125,7 +108,13 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
     own.tls_cert = invocation_choose(invocation, 2, cli->tls.cert, common->tls.cert);
     own.tls_key = invocation_choose(invocation, 3, cli->tls.key, common->tls.key);
     own.tls_ca = invocation_choose(invocation, 4, cli->tls.ca, common->tls.ca);
-    cadre_status status = cadre_client_connect(&own, ret_client);
+    return cadre_client_connect(&own, ret_client);
+}
+
+bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
+    cadre_client **ret_client, int *ret_exit)
+{
+    cadre_status status = invocation_try_connect(invocation, options, ret_client);
     if (status != CADRE_OK) {
         *ret_exit = invocation_fail(invocation, status);
         return false;

@@ -16,38 +16,60 @@ bool range_parse(const char *text, uint32_t limit, uint32_t *ret_least, uint32_t
  * something else. */
 bool restore_point_parse(const char *text, uint64_t *ret_job, uint64_t *ret_step);
 
-/* ---- parameter servers ---- */
+/* ---- task_options.c: how many tasks, and of which types ---- */
 
-struct ps_options {
+struct task_options {
+    char *tasks;
+    char *workers;
     uint64_t servers;
     uint64_t evaluators;
     bool backups;
 };
 
-/* Rows of a table whose values have a `struct ps_options ps_job`; put them behind the
- * strategy's. */
+/* Rows of a table whose values have a `struct task_options task`. This one is followed by .group
+ * and .help of the verb's own, and "}": what happens with fewer tasks differs. */
+#define TASKS_OPTION_ROW(table_values)                                                             \
+    OPTION_ROW(TEXT, "tasks", table_values, task.tasks, "N|MIN:MAX", NULL), .letter = 'n'
+
+/* And these go behind the strategy's. */
 #define PS_OPTION_ROWS(table_values)                                                               \
-    {OPTION_ROW(U64, "ps", table_values, ps_job.servers, "N", NULL), .max = LIMIT_TASKS_PER_JOB,   \
+    {OPTION_ROW(U64, "ps", table_values, task.servers, "N", NULL), .max = LIMIT_TASKS_PER_JOB,     \
         .group = "Parameter servers",                                                              \
-        .help = "Tasks that hold the variables, with --strategy parameter_server. --workers then " \
-                "counts the tasks that run closures, and the chief that schedules them comes on "  \
-                "top. A worker or a server that ends is started again; when the chief does, all "  \
-                "begin again from the newest checkpoint."},                                        \
-        {OPTION_ROW(U64, "evaluators", table_values, ps_job.evaluators, "N", NULL),                \
+        .help = "Tasks that hold the variables, with --strategy parameter_server. A worker or a "  \
+                "server that ends is started again; when the chief does, all begin again from "    \
+                "the newest checkpoint."},                                                         \
+        {OPTION_ROW(TEXT, "workers", table_values, task.workers, "N", NULL),                       \
+            .help = "Tasks that run closures; the chief that schedules them comes on top. -n is "  \
+                    "the same. Default: 1. Without --ps, as in older scripts, the same as "        \
+                    "--tasks."},                                                                   \
+        {OPTION_ROW(U64, "evaluators", table_values, task.evaluators, "N", NULL),                  \
             .max = LIMIT_TASKS_PER_JOB,                                                            \
             .help = "0 or 1: a task that reads the servers' variables beside the training."},      \
     {                                                                                              \
-        OPTION_ROW(FLAG, "ps-backups", table_values, ps_job.backups, NULL, NULL),                  \
+        OPTION_ROW(FLAG, "ps-backups", table_values, task.backups, NULL, NULL),                    \
             .help =                                                                                \
                 "Each server holds a copy of another one's variables, so that one may be lost "    \
                 "with its machine."                                                                \
     }
 
-/* The tasks of the ps job; zeroed when no option of these was given. False: *ret_exit, and the
- * error was printed. */
-bool ps_options_make(const struct invocation *invocation, const struct ps_options *options,
-    const char *strategy, uint32_t workers_min, uint32_t workers, struct ps_job *ret_ps_job,
-    int *ret_exit);
+struct task_counts {
+    uint32_t least; /* that train, or with servers the workers: least == most */
+    uint32_t most;
+    uint32_t all;         /* of whatever type, at most */
+    struct ps_job ps_job; /* not set: all tasks are alike */
+};
+
+/* At most `limit` tasks that train. False: *ret_exit, and the error was printed; also of a strategy
+ * that there is not. */
+bool task_options_make(const struct invocation *invocation, const struct task_options *options,
+    const char *strategy, uint32_t limit, struct task_counts *ret_counts, int *ret_exit);
+
+/* ---- program_options.c: the program and its arguments ---- */
+
+/* Checks that a program was given; returns the index in argv of its first argument, behind a "--".
+ * What looks like an option of the verb's own there is named on standard error, without "--", as
+ * it goes to the program. False: *ret_exit, and the error was printed. */
+bool program_options_make(const struct invocation *invocation, int *ret_first, int *ret_exit);
 
 /* ---- --env and --env-file: the variables of the tasks; no message shows a value ---- */
 

@@ -269,6 +269,10 @@ static void print_overview(FILE *out)
 int verb_pki(const struct cli *cli, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
+    if (cli->ret_shape != NULL) {
+        cli->ret_shape->verbs = pki_verbs;
+        return CLI_DONE;
+    }
     for (const struct verb *verb = pki_verbs; verb->name != NULL; verb++) {
         if (strcmp(word, verb->name) == 0) {
             return verb->run(cli, argc - 1, argv + 1);

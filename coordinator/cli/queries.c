@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verbs of one request and one printed answer: jobs, job, cancel, checkpoint, version. */
+ * The verbs of one request and one printed answer: jobs, job, checkpoint, version. */
 #include <inttypes.h>
 
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/render.h"
 
@@ -17,7 +18,7 @@ static const struct option_row plain_rows[] = {
 /* Sends the request and prints the answer; `job` is 0 for a verb without a job. */
 typedef int act_fn(const struct invocation *invocation, cadre_client *client, uint64_t job);
 
-/* What four of the five share: parse the arguments, connect, then `act`. */
+/* What three of the four share: parse the arguments, connect, then `act`. */
 static int queries_query(const struct cli *cli, const struct option_table *table, void *values,
     int argc, char **argv, act_fn *act)
 {
@@ -80,13 +81,10 @@ int verb_jobs(const struct cli *cli, int argc, char **argv)
     return queries_query(cli, &table, &options, argc, argv, act_jobs);
 }
 
-/* ---- job and cancel ---- */
+/* ---- job and checkpoint ---- */
 
-static int print_job(const struct invocation *invocation, cadre_status status, cadre_job *job)
+static int print_job(const struct invocation *invocation, cadre_job *job)
 {
-    if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
-    }
     const struct text_style text_style = terminal_style_of(stdout);
     bool good = wants_json(invocation) ? json_print(json_of_job(job), stdout)
                                        : render_job(job, clock_wall_us(), &text_style, stdout);
@@ -113,10 +111,10 @@ static int act_job(const struct invocation *invocation, cadre_client *client, ui
     const struct job_options *options = invocation->values;
     cadre_job *job = NULL;
     cadre_status status = cadre_client_job(client, id, &job, NULL);
-    if (status == CADRE_OK && options->shards) {
-        return print_shards(invocation, job);
+    if (status != CADRE_OK) {
+        return hint_fail_job(invocation, client, status, id);
     }
-    return print_job(invocation, status, job);
+    return options->shards ? print_shards(invocation, job) : print_job(invocation, job);
 }
 
 int verb_job(const struct cli *cli, int argc, char **argv)
@@ -144,42 +142,15 @@ int verb_job(const struct cli *cli, int argc, char **argv)
     return queries_query(cli, &table, &options, argc, argv, act_job);
 }
 
-static int act_cancel(const struct invocation *invocation, cadre_client *client, uint64_t id)
-{
-    cadre_job *job = NULL;
-    cadre_status status = cadre_client_cancel(client, id, &job, NULL);
-    if (status != CADRE_OK || wants_json(invocation)) {
-        return print_job(invocation, status, job);
-    }
-    const struct text_style text_style = terminal_style_of(stdout);
-    if (cadre_job_state_is_final(job->state)) {
-        render_outcome(job, &text_style, stdout);
-    } else {
-        printf("job %" PRIu64 " is being cancelled", id);
-    }
-    putchar('\n');
-    cadre_result_release(job);
-    return CLI_DONE;
-}
-
-int verb_cancel(const struct cli *cli, int argc, char **argv)
-{
-    static const struct option_table table = {.program = "cadre cancel",
-        .usage = "ID",
-        .summary = "Stops a job: its tasks get SIGTERM, and after a while SIGKILL. A job that has "
-                   "ended is not changed.",
-        ROWS(plain_rows),
-        .positionals_max = 1};
-    struct cli_common options = {0};
-    return queries_query(cli, &table, &options, argc, argv, act_cancel);
-}
-
 static int act_checkpoint(const struct invocation *invocation, cadre_client *client, uint64_t id)
 {
     cadre_job *job = NULL;
     cadre_status status = cadre_client_checkpoint(client, id, &job, NULL);
-    if (status != CADRE_OK || wants_json(invocation)) {
-        return print_job(invocation, status, job);
+    if (status != CADRE_OK) {
+        return hint_fail_job(invocation, client, status, id);
+    }
+    if (wants_json(invocation)) {
+        return print_job(invocation, job);
     }
     printf("job %" PRIu64 " saves before the next step that no task has begun: `cadre job %" PRIu64
            "` shows its newest checkpoint\n",

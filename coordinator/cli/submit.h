@@ -4,11 +4,12 @@
 #define CADRE_CLI_SUBMIT_H
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/file_list.h"
 #include "coordinator/cli/job_options.h"
 
 struct submit_options {
     struct cli_common common;
-    char *workers;
+    struct task_options task;
     uint64_t replicas;
     uint64_t gpus;
     struct option_list files;
@@ -17,9 +18,9 @@ struct submit_options {
     char *name;
     char *priority;
     char *strategy;
-    struct ps_options ps_job;
     bool detach;
     bool raw;
+    bool terminal;
     uint64_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;
@@ -40,7 +41,7 @@ extern const struct option_table submit_table;
 /* The job to submit. Its texts are borrowed from the invocation. */
 struct submit_request {
     cadre_submit_options options;
-    cadre_file *files;
+    struct file_list files;
     struct environment_list environment;
     uint32_t tasks; /* that there will be, of whatever type */
 };

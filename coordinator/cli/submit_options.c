@@ -4,8 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/base/near_miss.h"
 #include "common/model/limits.h"
+#include "common/model/strategy_names.h"
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/submit.h"
 
@@ -15,10 +18,10 @@
 static const struct option_row rows[] = {
     CLI_COORDINATOR_ROW,
     CLI_JSON_ROW("With --detach: print the job's number as JSON."),
-    {ROW(TEXT, "workers", workers, "N|MIN:MAX", "1"), .letter = 'n', .group = "The job",
-        .help = "Tasks of the job: processes, each on a slot of a worker. It begins once MIN are "
-                "free, goes on as long as MIN are left, and takes in more, up to MAX, whenever "
-                "there is room; N is N:N."},
+    {TASKS_OPTION_ROW(struct submit_options), .group = "The job",
+        .help = "Tasks of the job: processes that train together, each on a slot of a worker. It "
+                "begins once MIN are free, goes on as long as MIN are left, and takes in more, up "
+                "to MAX, whenever there is room; N is N:N. Default: 1."},
     {ROW(U64, "replicas", replicas, "N", "0"), .letter = 'r', .max = LIMIT_REPLICAS_PER_TASK,
         .help = "Copies of the model in each task (beside parameter servers: in each worker); "
                 "0: one per local device."},
@@ -28,18 +31,26 @@ static const struct option_row rows[] = {
             "many each (`cadre workers NAME`). 0: anywhere, with the GPUs that its slot has."},
     {ROW(LIST, "file", files, "PATH[:NAME]", NULL), .letter = 'f',
         .help = "A file that the tasks find as NAME in their working folder; NAME is relative, by "
-                "default the last part of PATH. A path that holds a colon needs a NAME."},
+                "default the last part of PATH. A folder: all files in it, hidden ones too, with "
+                "their folders, beneath NAME (\".\": beside the program). A quoted pattern, "
+                "'data/*.bin': each file and folder that matches, beneath NAME if there is one. "
+                "Links count as what they lead to. A path that holds a colon needs a NAME."},
     {ROW(LIST, "env", environment, "NAME[=VALUE]", NULL), .letter = 'e',
         .help = "A variable of the tasks' environment; without a value, this command's own, which "
                 "then is in no listing of processes."},
     {ROW(LIST, "env-file", environment_files, "FILE", NULL),
         .help = "Variables from a file, each a line NAME=VALUE or NAME; \"#\" begins a comment. "
                 "Those of --env come before them."},
+    {ROW(FLAG, "tty", terminal, NULL, NULL),
+        .help = "Each task's standard output and error are one pseudo-terminal, for programs that "
+                "print at once to a terminal only, or in colours. Both count as standard output "
+                "then. It has 80 columns, and TERM is xterm unless --env sets it. What calls "
+                "cadre_init prints at once without it."},
     {ROW(TEXT, "name", name, "NAME", NULL),
         .help = "What listings call the job. Default: the program's name."},
     {ROW(TEXT, "priority", priority, "N", NULL),
         .help = "Jobs with a higher number are placed first; may be negative. Default: 0."},
-    {ROW(TEXT, "strategy", strategy, "NAME", NULL),
+    {ROW(TEXT, "strategy", strategy, "NAME", NULL), .choices = strategy_names,
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
     PS_OPTION_ROWS(struct submit_options),
     {ROW(BYTES, "memory", memory_bytes, "BYTES", NULL), .min = LIMIT_MEMORY_MIN,
@@ -98,9 +109,10 @@ const struct option_table submit_table = {.program = "cadre submit",
         "cadre/preemption.h; --env CADRE_PREEMPTION=off leaves SIGTERM alone.\n"
         "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
         "leaves it alone.\n\n"
-        "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
-        "  cadre submit --workers 2:4 --checkpoint-every 500 ./digits\n"
-        "  cadre submit --workers 8 --restore 3 ./digits      goes on where job 3 was\n"
+        "  cadre submit -n 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
+        "  cadre submit -n 2 --file data --file 'conf/*.json:conf' ./digits\n"
+        "  cadre submit -n 2:4 --checkpoint-every 500 ./digits\n"
+        "  cadre submit -n 8 --restore 3 ./digits             goes on where job 3 was\n"
         "  cadre submit --restore 3@400 ./digits              goes on at its step 400\n"
         "  cadre submit --strategy parameter_server --workers 4 --ps 2 --evaluators 1 ./wide\n",
     .rows = rows,
@@ -163,24 +175,41 @@ static bool parse_restore(const struct invocation *invocation, const char *text,
     return false;
 }
 
-/* Cuts "PATH:NAME" in two, in place. */
-static bool parse_file(
-    const struct invocation *invocation, char *text, cadre_file *ret_file, int *ret_exit)
+/* Cuts "PATH:NAME" in two, in place; what is at PATH goes into the list. */
+static bool add_files(
+    const struct invocation *invocation, char *text, struct file_list *list, int *ret_exit)
 {
+    struct cadre_error error = {0};
     char *colon = strrchr(text, ':');
-    *ret_file = (cadre_file){.path = text};
-    if (colon == NULL) {
-        return true;
-    }
-    *colon = '\0';
-    ret_file->name = colon + 1;
-    if (colon == text || colon[1] == '\0') {
-        *colon = ':';
+    if (text[0] == '\0' || colon == text || (colon != NULL && colon[1] == '\0')) {
         *ret_exit = invocation_usage(invocation, "--file: \"%s\" has an empty %s: write PATH:NAME",
-            text, colon == text ? "path" : "name");
+            text, text[0] == '\0' || colon == text ? "path" : "name");
         return false;
     }
-    return true;
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    cadre_status status = file_list_add(list, text, colon != NULL ? colon + 1 : NULL, &error);
+    if (status != CADRE_OK) {
+        status = cadre_error_wrap(&error, status, "--file");
+        *ret_exit = invocation_fail_with(invocation, status, error.text);
+    }
+    return status == CADRE_OK;
+}
+
+/* Before anything is asked of a coordinator; what else is wrong with it the client finds. */
+static bool program_exists(const struct invocation *invocation, int *ret_exit)
+{
+    const char *program = invocation_argument(invocation, 0);
+    char near[NEAR_MISS_PATH_BYTES];
+    if (access(program, F_OK) == 0 || errno != ENOENT || program[0] == '\0') {
+        return true;
+    }
+    bool found = near_miss_file(program, true, near);
+    fprintf(stderr, "%s: program %s: there is no such file%s%s%s\n", invocation->table->program,
+        program, found ? "; did you mean " : "", found ? near : "", found ? "?" : "");
+    *ret_exit = CLI_FAILED;
+    return false;
 }
 
 bool submit_request_make(
@@ -188,22 +217,13 @@ bool submit_request_make(
 {
     struct submit_options *values = invocation->values;
     *ret_request = (struct submit_request){0};
-    if (invocation_argument_count(invocation) == 0) {
-        *ret_exit = invocation_usage(
-            invocation, "which program? `cadre submit ./PROGRAM`; --help shows more");
-        return false;
-    }
     int32_t priority = 0;
-    uint32_t workers_min = 1;
-    uint32_t workers = 1;
-    if (!parse_priority(invocation, values->priority, &priority, ret_exit)) {
-        return false;
-    }
-    if (!range_parse(values->workers, LIMIT_TASKS_PER_JOB, &workers_min, &workers)) {
-        *ret_exit = invocation_usage(invocation,
-            "--workers: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or "
-            "2:4",
-            values->workers, LIMIT_TASKS_PER_JOB);
+    int first = 0;
+    struct task_counts counts;
+    if (!program_options_make(invocation, &first, ret_exit) ||
+        !parse_priority(invocation, values->priority, &priority, ret_exit) ||
+        !task_options_make(
+            invocation, &values->task, values->strategy, LIMIT_TASKS_PER_JOB, &counts, ret_exit)) {
         return false;
     }
     uint32_t cpu_thousandths = 0;
@@ -217,38 +237,25 @@ bool submit_request_make(
             &ret_request->environment, ret_exit)) {
         return false;
     }
-    struct ps_job ps_job;
-    if (!ps_options_make(invocation, &values->ps_job, values->strategy, workers_min, workers,
-            &ps_job, ret_exit)) {
-        return false;
-    }
-    ret_request->tasks = ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : workers;
-    ret_request->files = calloc(values->files.count + 1, sizeof *ret_request->files);
-    if (ret_request->files == NULL) {
-        *ret_exit = CLI_FAILED;
-        fprintf(stderr, "%s: no memory\n", invocation->table->program);
-        return false;
-    }
+    ret_request->tasks = counts.all;
     for (size_t i = 0; i < values->files.count; i++) {
-        if (!parse_file(invocation, values->files.items[i], &ret_request->files[i], ret_exit)) {
+        if (!add_files(invocation, values->files.items[i], &ret_request->files, ret_exit)) {
             return false;
         }
     }
-    int first = 1; /* a "--" behind the program separates it from its arguments */
-    if (invocation_argument_count(invocation) > 1 &&
-        strcmp(invocation_argument(invocation, 1), "--") == 0) {
-        first = 2;
+    if (!program_exists(invocation, ret_exit)) {
+        return false;
     }
     ret_request->options = (cadre_submit_options){.program = invocation_argument(invocation, 0),
-        .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
-        .argument_count = (size_t)(invocation_argument_count(invocation) - first),
+        .arguments = (const char *const *)&invocation->argv[first],
+        .argument_count = (size_t)(invocation->argc - first),
         .environment = (const char *const *)ret_request->environment.items,
         .environment_count = ret_request->environment.count,
-        .files = ret_request->files,
-        .file_count = values->files.count,
+        .files = ret_request->files.files,
+        .file_count = ret_request->files.count,
         .name = values->name,
-        .workers = workers,
-        .workers_min = workers_min,
+        .workers = counts.most,
+        .workers_min = counts.least,
         .max_restarts = values->max_restarts > 0 ? (int32_t)values->max_restarts : -1,
         .wait_us = values->wait_us,
         .stall_us = values->stall_us,
@@ -265,15 +272,15 @@ bool submit_request_make(
         .time_limit_us = values->time_limit_us,
         .strategy = values->strategy,
         .priority = priority,
-        .servers = ps_job.servers,
-        .evaluators = ps_job.evaluators,
-        .server_backups = ps_job.backups};
+        .terminal = values->terminal,
+        .servers = counts.ps_job.servers,
+        .evaluators = counts.ps_job.evaluators,
+        .server_backups = counts.ps_job.backups};
     return true;
 }
 
 void submit_request_free(struct submit_request *request)
 {
-    free(request->files);
-    request->files = NULL;
+    file_list_free(&request->files);
     environment_list_free(&request->environment);
 }

@@ -3,6 +3,7 @@
  * had the same states. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/comparison.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/render.h"
@@ -52,7 +53,7 @@ static int verb_ask(const struct invocation *invocation, cadre_client *client, u
     if (status == CADRE_OK) {
         return CLI_DONE;
     }
-    int failed = invocation_fail(invocation, status);
+    int failed = hint_fail_job(invocation, client, status, job);
     return failed == CLI_FAILED ? VERIFY_NOTHING : failed;
 }
 

@@ -2,6 +2,7 @@
  * `cadre workers`: all of them, or one with its GPUs. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/render.h"
 
@@ -21,10 +22,11 @@ static int cli_workers_workers(const struct invocation *invocation, cadre_client
     const struct cli_common *common = invocation->values;
     bool one = invocation_argument_count(invocation) > 0;
     cadre_worker_list *list = NULL;
-    cadre_status status =
-        cadre_client_workers(client, one ? invocation_argument(invocation, 0) : NULL, &list, NULL);
+    const char *worker = one ? invocation_argument(invocation, 0) : NULL;
+    cadre_status status = cadre_client_workers(client, worker, &list, NULL);
     if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
+        return one ? hint_fail_worker(invocation, client, status, worker)
+                   : invocation_fail(invocation, status);
     }
     bool good = print_workers(list, one, common->json);
     cadre_result_release(list);
@@ -38,8 +40,8 @@ int verb_workers(const struct cli *cli, int argc, char **argv)
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
     };
     static const struct option_table table = {.program = "cadre workers",
-        .usage = "[NAME]",
-        .summary = "Lists the workers of the coordinator; with NAME, shows one of them, "
+        .usage = "[WORKER]",
+        .summary = "Lists the workers of the coordinator; with WORKER, shows one of them, "
                    "with each GPU of its host, the slot that has it, or why no task gets it.",
         .notes = "GPUS are those that tasks get. The slots of a worker share them out: with one "
                  "slot a task\nhas all of them, with as many slots as GPUs each task has one "

@@ -4,19 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/completion.h"
 #include "common/base/files.h"
+#include "common/base/near_miss.h"
 #include "coordinator/cli/cli.h"
+#include "deploy/cadre/complete.h"
+#include "deploy/cadre/new.h"
 #include "deploy/cadre/run.h"
 
 /* In the order of the overview; ended by a NULL name. */
 static const struct verb verbs[] = {
+    {"new", "write a program to begin with, and how to build it", EXIT_CODES_LOCAL, verb_new},
     {"run", "run a program on this machine, with a coordinator of its own", EXIT_CODES_RUN,
         verb_run},
     {"submit", "send a program to the cluster and follow it", EXIT_CODES_SUBMIT, verb_submit},
     {"jobs", "list the jobs", EXIT_CODES_QUERY, verb_jobs},
     {"job", "show one job with its tasks", EXIT_CODES_QUERY, verb_job},
     {"logs", "print what a job's tasks wrote", EXIT_CODES_QUERY, verb_logs},
-    {"cancel", "stop a job", EXIT_CODES_QUERY, verb_cancel},
+    {"cancel", "stop jobs", EXIT_CODES_QUERY, verb_cancel},
     {"checkpoint", "save a job's state now", EXIT_CODES_QUERY, verb_checkpoint},
     {"get", "fetch the files that a job left", EXIT_CODES_QUERY, verb_get},
     {"verify", "prove what a job's steps consumed; compare two", EXIT_CODES_VERIFY, verb_verify},
@@ -51,9 +56,10 @@ static void print_overview(FILE *out)
     fprintf(out,
         "  %-10s the same as --help: `cadre help submit`\n\n"
         "Examples:\n"
+        "  cadre new fit                                   a program of your own, in fit/\n"
         "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
-        "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"
-        "  cadre submit --workers 2:4 ./digits             trains with 2 to 4 tasks\n"
+        "  cadre submit -n 2 --file train.bin ./digits -- --epochs 20\n"
+        "  cadre submit -n 2:4 ./digits                    trains with 2 to 4 tasks\n"
         "  cadre verify 3                                  was every sample consumed exactly "
         "once?\n"
         "  cadre get 3 -o results                          what job 3 left\n\n"
@@ -77,6 +83,13 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
+/* Whether `name` is that file, "./digits" or "digits", and no misspelled one. */
+static bool program_is_meant(const char *name, const char *program)
+{
+    return strcmp(name, program) == 0 ||
+           (strncmp(program, "./", 2) == 0 && strcmp(name, program + 2) == 0);
+}
+
 static int unknown_verb(const char *name)
 {
     const char *names[sizeof verbs / sizeof verbs[0] + 1] = {"help"};
@@ -85,8 +98,12 @@ static int unknown_verb(const char *name)
         names[count++] = verb->name;
     }
     names[count] = NULL;
-    const char *near = options_nearest(name, names);
-    if (near != NULL) {
+    char program[NEAR_MISS_PATH_BYTES];
+    const char *near = near_miss_find(name, names);
+    if (near_miss_file(name, true, program) && program_is_meant(name, program)) {
+        fprintf(stderr, "cadre: there is no verb \"%s\"; did you mean `cadre run %s`?\n", name,
+            program);
+    } else if (near != NULL) {
         fprintf(stderr, "cadre: there is no verb \"%s\"; did you mean `cadre %s`?\n", name, near);
     } else {
         fprintf(stderr, "cadre: there is no verb \"%s\"; `cadre --help` lists them\n", name);
@@ -100,6 +117,9 @@ static int run_verb(struct cli *cli, int argc, char **argv)
     if (verb != NULL) {
         cli->exit_codes = verb->exit_codes;
         return verb->run(cli, argc, argv);
+    }
+    if (strcmp(argv[0], COMPLETION_VERB) == 0) {
+        return complete(verbs, &main_table, argc, argv);
     }
     if (strcmp(argv[0], "help") != 0) {
         return unknown_verb(argv[0]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/client/result.h"
+#include "common/model/strategy_names.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/monitor.h"
@@ -16,16 +17,16 @@
     OPTION_ROW(kind, flag, struct run_options, member, value_name, default_text)
 
 struct run_options {
-    char *tasks;
-    char *workers;
+    struct task_options task;
     char *strategy;
-    struct ps_options ps_job;
     uint64_t replicas;
     char *gpus;
     struct option_list environment;
     char *output;
+    bool terminal;
     uint64_t grace_us;
     uint64_t max_restarts;
+    char *mesh_ports;
     char *verify_state;
     bool verify_losses;
     uint64_t checkpoint_every;
@@ -35,12 +36,10 @@ struct run_options {
 };
 
 static const struct option_row rows[] = {
-    {ROW(TEXT, "tasks", tasks, "N|MIN:MAX", NULL), .letter = 'n',
+    {TASKS_OPTION_ROW(struct run_options),
         .help = "Tasks of the job: processes that train together. It begins with MAX and, where "
                 "--max-restarts lets it survive a failure, goes on as long as MIN are left; N is "
                 "N:N. Default: 1."},
-    {ROW(TEXT, "workers", workers, "N", NULL),
-        .help = "The same as --tasks; with --ps the tasks that run closures."},
     {ROW(U64, "replicas", replicas, "N", "0"), .letter = 'r', .max = LIMIT_REPLICAS_PER_TASK,
         .help = "Copies of the model in each task (beside parameter servers: in each worker); "
                 "0: one per local device."},
@@ -54,12 +53,19 @@ static const struct option_row rows[] = {
     {ROW(TEXT, "output", output, "FOLDER", NULL), .letter = 'o',
         .help = "Where tasks leave files: FOLDER/0, FOLDER/1 and so on. Default: the working "
                 "folder."},
+    {ROW(FLAG, "tty", terminal, NULL, NULL),
+        .help = "Each task's standard output and error are one pseudo-terminal, for programs that "
+                "print at once to a terminal only, or in colours. Both count as standard output "
+                "then. What calls cadre_init prints at once without it."},
     {ROW(DURATION, "grace", grace_us, "TIME", "5s"),
         .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
     {ROW(U64, "max-restarts", max_restarts, "N", "0"), .max = LIMIT_RESTARTS,
         .help =
             "How often the job goes on after tasks failed; a task that failed is started again. "
             "0: the first failure ends it."},
+    {ROW(TEXT, "mesh-ports", mesh_ports, "FIRST:LAST", NULL), .environment = "CADRE_MESH_PORTS",
+        .help = "The TCP ports of 127.0.0.1 at which tasks listen for each other, at least one for "
+                "each. Default: any free port."},
     VERIFY_OPTION_ROWS(struct run_options),
     {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",
@@ -75,6 +81,7 @@ static const struct option_row rows[] = {
             "a folder the newest whole one is taken, for all tasks, with a warning when a newer "
             "one is damaged; it is read once more for that."},
     {ROW(TEXT, "strategy", strategy, "NAME", NULL), .group = "The strategy",
+        .choices = strategy_names,
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
     PS_OPTION_ROWS(struct run_options),
 };
@@ -145,49 +152,23 @@ static int cadre_run_run(const struct invocation *invocation, const struct local
     return code;
 }
 
-/* The numbers of tasks and their types. CLI_DONE: the options are valid. */
-static int count_tasks(const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most,
-    struct ps_job *ps_job)
-{
-    const struct run_options *values = invocation->values;
-    const char *count = values->tasks != NULL ? values->tasks : values->workers;
-    int code = CLI_DONE;
-    if (values->tasks != NULL && (values->workers != NULL || values->ps_job.servers > 0)) {
-        return invocation_usage(invocation,
-            values->workers != NULL ? "-n and --workers are the same: give one of them"
-                                    : "-n counts tasks that are alike: with --ps give --workers, "
-                                      "which does not count the chief and the servers");
-    }
-    if (!range_parse(count != NULL ? count : "1", LIMIT_SLOTS_PER_WORKER, ret_least, ret_most)) {
-        return invocation_usage(invocation,
-            "%s: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or 2:4",
-            values->tasks != NULL ? "-n" : "--workers", count, LIMIT_SLOTS_PER_WORKER);
-    }
-    if (!ps_options_make(
-            invocation, &values->ps_job, values->strategy, *ret_least, *ret_most, ps_job, &code)) {
-        return code;
-    }
-    if (ps_job_is_set(ps_job)) {
-        *ret_least = *ret_most = (uint32_t)ps_job_task_count(ps_job);
-    }
-    return CLI_DONE;
-}
-
 /* Checks what the option table cannot, and runs. */
 static int run_program(const struct invocation *invocation)
 {
     const struct run_options *values = invocation->values;
-    int argument_count = invocation_argument_count(invocation);
-    uint32_t tasks_min = 1;
-    uint32_t tasks = 1;
-    if (argument_count == 0) {
-        return invocation_usage(
-            invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
-    }
-    struct ps_job ps_job;
-    int code = count_tasks(invocation, &tasks_min, &tasks, &ps_job);
-    if (code != CLI_DONE) {
+    struct task_counts counts;
+    struct port_range mesh_ports;
+    struct cadre_error error = {0};
+    int first = 0;
+    int code = CLI_DONE;
+    if (!program_options_make(invocation, &first, &code) ||
+        !task_options_make(
+            invocation, &values->task, values->strategy, LIMIT_SLOTS_PER_WORKER, &counts, &code)) {
         return code;
+    }
+    if (port_range_parse("--mesh-ports", values->mesh_ports, counts.all, &mesh_ports, &error) !=
+        CADRE_OK) {
+        return invocation_usage(invocation, "%s", error.text);
     }
     static const struct option_list no_files;
     struct environment_list environment = {0};
@@ -198,19 +179,20 @@ static int run_program(const struct invocation *invocation)
         environment_list_free(&environment);
         return code;
     }
-    int first = argument_count > 1 && strcmp(invocation_argument(invocation, 1), "--") == 0 ? 2 : 1;
     const struct local_options options = {.program = invocation_argument(invocation, 0),
-        .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
-        .argument_count = (size_t)(argument_count - first),
+        .arguments = (const char *const *)&invocation->argv[first],
+        .argument_count = (size_t)(invocation->argc - first),
         .environment = (const char *const *)environment.items,
         .environment_count = environment.count,
-        .tasks = tasks,
-        .tasks_min = tasks_min,
+        .tasks = counts.all,
+        .tasks_min = ps_job_is_set(&counts.ps_job) ? counts.all : counts.least,
         .strategy = values->strategy,
-        .ps_job = ps_job,
+        .ps_job = counts.ps_job,
         .replicas = (uint32_t)values->replicas,
         .gpus = values->gpus,
+        .mesh_ports = mesh_ports,
         .output = values->output,
+        .terminal = values->terminal,
         .grace_us = values->grace_us,
         .max_restarts = (uint32_t)values->max_restarts,
         .checkpoint_every = values->checkpoint_every,

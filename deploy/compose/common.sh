@@ -1,11 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the scripts here share; sourced by those that set $here and $root.
 
-# Where the compiler's results and the base lie; kept between calls.
-build=${CADRE_COMPOSE_BUILD:-$root/build-compose}
+# Where the compiler's results and the base lie; kept between calls, until "down --purge".
+build=$(realpath -m -- "${CADRE_COMPOSE_BUILD:-$root/build-compose}")
+build_mark=$build/made-by-deploy-compose
+project=${CADRE_PROJECT:-cadre}
+# For clients outside of the containers; each cluster has an authority of its own.
+client=$build/client
+[ "$project" = cadre ] || client=$build/client-$project
+tag=cadre:latest
+base=cadre-base:bookworm
+image_label=cadre.image # every image that build-image makes has it
 
 # shellcheck source=../report.sh
 . "$root/deploy/report.sh"
+
+# May "down --purge" remove $build? Not what a user named and what held other files before.
+build_is_ours() {
+    [ -e "$build_mark" ] || [ "$build" = "$(realpath -m -- "$root/build-compose")" ] ||
+        [ -z "$(ls -A "$build" 2>/dev/null)" ]
+}
 
 # Names what is missing, and how to install it.
 check_docker() {
@@ -32,7 +46,6 @@ find_compose() {
     else
         fail "docker has no compose: apt-get install docker-compose"
     fi
-    project=${CADRE_PROJECT:-cadre}
     compose+=(--project-name "$project" --file "$here/docker-compose.yml")
     [ -z "${CADRE_OVERRIDE-}" ] || compose+=(--file "$CADRE_OVERRIDE")
 }

@@ -139,6 +139,7 @@ static cadre_status open_agent(struct local *local, struct cadre_error *error)
             .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
             .gpus = local->gpus->reported},
         .mesh_host = "127.0.0.1",
+        .mesh_ports = local->options->mesh_ports,
         .gpu_shares = local->gpus->shares};
     return agent_open(&setup, &local->loop, &local_agent_callbacks, local, &local->agent, error);
 }
@@ -206,6 +207,7 @@ static cadre_status local_submit(struct local *local, struct cadre_error *error)
         .strategy = options->strategy != NULL ? options->strategy : "",
         .ps_job = options->ps_job,
         .max_restarts = options->max_restarts,
+        .terminal = options->terminal,
         .checkpoint_every = options->checkpoint_every,
         .checkpoints_kept = options->checkpoints_kept,
         .checkpoint_folder = local->checkpoints.folder != NULL ? local->checkpoints.folder : ""};

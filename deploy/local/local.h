@@ -6,6 +6,7 @@
 #define CADRE_LOCAL_LOCAL_H
 
 #include "common/base/error.h"
+#include "common/base/port_range.h"
 #include "common/model/job.h"
 
 struct local_options {
@@ -31,11 +32,13 @@ struct local_options {
                                       requests one */
     uint32_t checkpoints_kept;     /* 0: the default */
     const char *checkpoint_folder; /* made if absent; NULL: the tasks' output folders */
+    struct port_range mesh_ports;  /* where tasks listen on loopback; zeroed: any */
     /* GPUs for the tasks, of those that are visible here: "all", "none" or a number; NULL: all. */
     const char *gpus;
     /* Manifest of the checkpoint to go on from, or a folder of which the newest whole one is taken;
      * NULL: from the beginning. */
     const char *restore_path;
+    bool terminal; /* each task's output is a pseudo-terminal */
 };
 
 struct local_watch {

@@ -9,13 +9,19 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/near_miss.h"
 
 static cadre_status program_path_check(
     const char *program, const char *path, char **ret_path, struct cadre_error *error)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
-        return cadre_error_errno(error, errno, "cannot start %s", program);
+        int number = errno;
+        char near[NEAR_MISS_PATH_BYTES];
+        return error != NULL && number == ENOENT && near_miss_file(path, true, near)
+                   ? cadre_error_set(error, CADRE_NOT_FOUND,
+                         "cannot start %s: there is no such file; did you mean %s?", program, near)
+                   : cadre_error_errno(error, number, "cannot start %s", program);
     }
     if (!S_ISREG(status.st_mode)) {
         return cadre_error_set(
@@ -54,7 +60,9 @@ cadre_status program_path(const char *program, char **ret_path, struct cadre_err
             return CADRE_OK;
         }
     }
-    return cadre_error_set(error, CADRE_NOT_FOUND,
-        "cannot start %s: no such program in PATH (a program of this folder is ./%s)", program,
-        program);
+    char near[NEAR_MISS_PATH_BYTES];
+    bool found = near_miss_file(program, true, near);
+    return cadre_error_set(error, CADRE_NOT_FOUND, "cannot start %s: no such program in PATH%s%s%s",
+        program, found ? "; did you mean " : " (one of this folder is written ./NAME)",
+        found ? near : "", found ? "?" : "");
 }

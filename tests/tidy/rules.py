@@ -60,8 +60,9 @@ LAYERS = {
     "coordinator/daemon/logs/": WIRE + ["common/rpc/", "coordinator/engine/engine.h", "coordinator/daemon/base/",
                                         "coordinator/daemon/contents/storage.h", "coordinator/daemon/logs/"],
     "coordinator/cli/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/gpus.h",
-                                "cadre/client.h", "common/rpc/tls_options.h", "common/tls/authority.h",
-                                "common/tls/report.h", "common/tls/pem_file.h", "coordinator/cli/"],
+                                "common/model/strategy_names.h", "cadre/client.h", "common/rpc/tls_options.h",
+                                "common/tls/authority.h", "common/tls/identity.h", "common/tls/report.h",
+                                "common/tls/pem_file.h", "coordinator/cli/"],
     "coordinator/cli/render/": BASE + ["common/model/limits.h", "common/model/gpus.h", "cadre/client.h",
                                        "common/tls/report.h", "coordinator/cli/render/"],
     # What the two wings of worker/ share: the cores, and the messages between them (common/wire).
@@ -457,9 +458,11 @@ LAYERS = {
                              "coordinator/store/store.h", "worker/host/agent/agent.h", "worker/host/agent/orphans.h",
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.
-    "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "cadre/client.h",
-                             "common/client/result.h", "deploy/local/local.h", "coordinator/cli/", "deploy/cadre/"],
+    "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/strategy_names.h",
+                             "cadre/client.h", "common/client/result.h", "deploy/local/local.h", "coordinator/cli/",
+                             "deploy/cadre/"],
     "deploy/examples/": PUBLIC,
+    "deploy/templates/": PUBLIC,
     "tests/": [""],
 }
 
@@ -505,6 +508,9 @@ FILE_CIRCLES = {
 # Folders whose files may use only FREESTANDING system headers.
 PURE_FOLDERS = ["common/pure/", "common/model/", "coordinator/core/", "worker/core/"]
 
+# What `cadre new` writes: it is the user's own, and says nothing of a licence.
+TEMPLATES = ["deploy/templates/"]
+
 # Folders whose files may name a header beside them without its folder; everywhere else paths are from the root.
 OWN_NAMES = ["tests/", "deploy/examples/"]
 
@@ -533,7 +539,8 @@ FOREIGN = [
                    "worker/library/runtime/state/format/base64.c", "worker/library/runtime/task/session_key.c",
                    "tests/"]),
     (r"systemd/", ["common/service/"]),
-    (r"cuda_|cublas|nccl\.h$", ["worker/library/cuda/", "deploy/examples/", "tests/gpu/", "tests/bench/gpu/"]),
+    (r"cuda_|cublas|nccl\.h$", ["worker/library/cuda/", "deploy/examples/", "deploy/templates/", "tests/gpu/",
+                                "tests/bench/gpu/"]),
     (r"cmocka\.h$", ["tests/"]),
 ]
 
@@ -583,6 +590,7 @@ EXCEPTIONS = {
     "common/base/error.c": {"stderr", "exit"},    # cadre_check(), the public macro for a program's main()
     "common/base/panic.c": {"stderr", "abort"},   # what a failed assert does
     "common/rpc/daemon_main.c": {"stderr", "stdout"},  # main() of the daemons: wrong options, --help
+    "worker/library/runtime/program/standard_output.c": {"stdout"},  # sets when it is written, and writes nothing
     "worker/library/runtime/api/show.c": {"stderr"},  # progress of a program run by hand, cadre_finish()'s reason
     "tests/integration/flipper.c": {"rand", "srand"},  # what a program does that is wrong
     "tests/lib/test.c": {"nanosleep"},            # test_wait(), the replacement itself

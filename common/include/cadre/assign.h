@@ -70,9 +70,9 @@ typedef enum cadre_assignment {
 CADRE_API cadre_status cadre_variable_assign(cadre_replica *replica, cadre_variable *variable,
     cadre_assignment how, const cadre_tensor *value);
 
-/* The same with a number, for every element. Integers and truth values must hold it exactly, else
- * INVALID_ARGUMENT; floating types round. Replicas that give different numbers: INVALID_ARGUMENT on
- * all of them, unless the aggregation is NONE. */
+/* Assigns one number to every element, as cadre_variable_assign does. Integers and truth values
+ * must hold it exactly, else INVALID_ARGUMENT; floating types round. Replicas that give different
+ * numbers: INVALID_ARGUMENT on all of them, unless the aggregation is NONE. */
 CADRE_API cadre_status cadre_variable_assign_literal(
     cadre_replica *replica, cadre_variable *variable, cadre_assignment how, double value);
 
@@ -113,11 +113,10 @@ CADRE_API cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_var
 typedef cadre_status (*cadre_non_slot_function)(
     const char *device, cadre_tensor *const inputs[], cadre_tensor **ret_output, void *user);
 
-/* The same as cadre_variable_update for what belongs to no one variable, such as the count of an
- * optimizer's steps: calls `function` once for each of this task's CADRE_PARAMETER_DEVICES
- * (cadre/strategy.h). What it assigns to variables goes to their components there. All contexts,
- * inputs, outputs and errors are as there.
- * (tf.distribute.StrategyExtended.update_non_slot.) */
+/* Calls `function` once for each of this task's CADRE_PARAMETER_DEVICES (cadre/strategy.h): an
+ * update of what belongs to no one variable, such as the count of an optimizer's steps. What it
+ * assigns to variables goes to their components there. All contexts, inputs, outputs and errors are
+ * as with cadre_variable_update. (tf.distribute.StrategyExtended.update_non_slot.) */
 CADRE_API cadre_status cadre_update_non_slot(cadre_strategy *strategy,
     cadre_non_slot_function function, void *user, const cadre_per_replica *inputs,
     cadre_per_replica **ret_outputs);

@@ -38,40 +38,52 @@ extern "C" {
 
 #if defined(__GNUC__)
 
+/* Before the name of a local: a pointer to a `type` of the list above, without its cadre_, whose
+ * object is released where the local goes out of scope. */
 #define CADRE_RELEASE_AT_EXIT(type)                                                                \
     __attribute__((cleanup(cadre_release_##type##_at_exit))) cadre_##type *
+/* Before the declaration of a local cadre_element: its tensors are released at the end. */
 #define CADRE_RELEASE_ELEMENT_AT_EXIT __attribute__((cleanup(cadre_element_release)))
 
+/* --- what the macro calls. Programs call the release functions themselves. --- */
+
+/* Releases the tensor that the local holds. */
 static inline void cadre_release_tensor_at_exit(cadre_tensor **tensor)
 {
     cadre_tensor_release(*tensor);
 }
 
+/* Releases the value of replicas that the local holds. */
 static inline void cadre_release_per_replica_at_exit(cadre_per_replica **value)
 {
     cadre_per_replica_release(*value);
 }
 
+/* Releases the dataset that the local holds. */
 static inline void cadre_release_dataset_at_exit(cadre_dataset **data)
 {
     cadre_dataset_release(*data);
 }
 
+/* Releases the strategy that the local holds. */
 static inline void cadre_release_strategy_at_exit(cadre_strategy **strategy)
 {
     cadre_strategy_release(*strategy);
 }
 
+/* Releases the iterator that the local holds. */
 static inline void cadre_release_iterator_at_exit(cadre_iterator **iterator)
 {
     cadre_iterator_release(*iterator);
 }
 
+/* Releases the optimizer that the local holds. */
 static inline void cadre_release_optimizer_at_exit(cadre_optimizer **optimizer)
 {
     cadre_optimizer_release(*optimizer);
 }
 
+/* Releases the metric that the local holds. */
 static inline void cadre_release_metric_at_exit(cadre_metric **metric)
 {
     cadre_metric_release(*metric);

@@ -38,10 +38,11 @@
 extern "C" {
 #endif
 
+/* In place of a position where there is no checkpoint. */
 #define CADRE_POSITION_NONE UINT64_MAX
 
-/* Zeroed: as without a manager, but that a program which is started by hand leaves its checkpoints
- * in the output folder. */
+/* Where checkpoints go, and how many are kept. Zeroed: as without a manager, but that a program
+ * which is started by hand leaves its checkpoints in the output folder. */
 typedef struct cadre_checkpoint_options {
     const char *directory; /* made if it is not there; NULL: the output folder */
     uint32_t max_to_keep;  /* 1 to 1000; 0: 3 */
@@ -88,8 +89,8 @@ CADRE_API cadre_status cadre_save(cadre_strategy *strategy, bool wait);
  * informed; CADRE_POSITION_NONE: there is none. Any thread. (tf.train.latest_checkpoint.) */
 CADRE_API uint64_t cadre_checkpoint_latest(const cadre_strategy *strategy);
 
-/* `size` bytes at `pointer`, which the program keeps, belong to the state: a task that joins
- * later gets them, and checkpoints hold them. They are the same on all tasks; the program
+/* Registers `size` bytes at `pointer`, which the program keeps, as a part of the state: a task that
+ * joins later gets them, and checkpoints hold them. They are the same on all tasks; the program
  * changes them between steps only, and alike on all. They are no part of a step: one that
  * fails and is run again does not undo them. What is taken of them, for a task that joins and
  * for a checkpoint on the way, is what they are where cadre_run begins the step (a preemption:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libcadre-client: submit jobs to a coordinator and follow them, as the `cadre` command does.
+ * libcadre-client: submit jobs to a coordinator and follow them (cadre/job.h), as `cadre` does.
  *
  * Two forms of every call. With `then` NULL a call blocks until its end and returns how it ended.
  * With a `then` it returns as soon as the call was started, and then->done(status, message, user)
@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cadre/job.h"
 #include "cadre/status.h"
 
 #ifdef __cplusplus
@@ -36,16 +37,17 @@ extern "C" {
 /* The coordinator's address when neither the options nor CADRE_COORDINATOR have one. */
 #define CADRE_CLIENT_ADDRESS_DEFAULT "unix:/run/cadre/coordinator.sock"
 
+/* A connection to a coordinator, with the calls in progress. */
 typedef struct cadre_client cadre_client;
 
 /* What to do when a call has ended. `message` is a sentence, "" with OK; it is valid until done
  * returns. */
 typedef struct cadre_then {
-    void (*done)(cadre_status status, const char *message, void *user);
+    void (*done)(cadre_status status, const char *message, void *user); /* called once */
     void *user;
 } cadre_then;
 
-/* Zeros and NULL mean the defaults that are named. */
+/* How a coordinator is reached. Zeros and NULL mean the defaults that are named. */
 typedef struct cadre_client_options {
     const char *address; /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
                             else the default */
@@ -98,142 +100,6 @@ CADRE_API void cadre_result_release(void *result);
 
 /* ---- jobs ---- */
 
-typedef enum cadre_job_state {
-    CADRE_JOB_QUEUED = 1, /* waits for workers */
-    CADRE_JOB_STARTING,   /* placed; not all tasks run yet */
-    CADRE_JOB_RUNNING,
-    CADRE_JOB_ENDING, /* its tasks have exited; logs and outputs are collected */
-    CADRE_JOB_SUCCEEDED,
-    CADRE_JOB_FAILED,
-    CADRE_JOB_CANCELLED,
-    CADRE_JOB_PREEMPTED /* its message names what was saved and how it goes on */
-} cadre_job_state;
-
-typedef enum cadre_task_state {
-    CADRE_TASK_WAITING = 1, /* not placed */
-    CADRE_TASK_STARTING,
-    CADRE_TASK_RUNNING,
-    CADRE_TASK_EXITED,
-    CADRE_TASK_LOST /* its worker was lost; how it ended is not recorded */
-} cadre_task_state;
-
-/* "queued", "running" and so on; "unknown (9)" for a state that this version of the library has no
- * name for: a coordinator of a later version may send one. Such a text is valid until the thread's
- * seventh next call. */
-CADRE_API const char *cadre_job_state_name(cadre_job_state state);
-CADRE_API const char *cadre_task_state_name(cadre_task_state state);
-
-/* Whether the job has ended: no value of it changes any more. False for a state without a name
- * here: cadre_client_watch() ends with the job's end in any case. */
-CADRE_API bool cadre_job_state_is_final(cadre_job_state state);
-
-/* A number that the program reported, under its name. */
-typedef struct cadre_job_metric {
-    const char *name;
-    double value;
-} cadre_job_metric;
-
-typedef struct cadre_job_progress {
-    const char *stream; /* the dataset's name */
-    uint64_t epoch;     /* from 0 */
-    uint64_t epochs;    /* 0: unknown */
-    uint64_t step;      /* done in this epoch */
-    uint64_t steps;     /* of an epoch; 0: unknown */
-    double samples_per_s;
-    double left_s; /* time left; negative: unknown */
-    const cadre_job_metric *metrics;
-    size_t metric_count;
-} cadre_job_progress;
-
-/* A file of a dataset that is shared out by files. */
-typedef struct cadre_job_file {
-    const char *name; /* without its folder */
-    bool is_read;     /* to its end; else `rank` reads it */
-    uint32_t rank;
-    uint64_t read;  /* samples consumed, all tasks that ever read it */
-    uint64_t total; /* samples it holds; 0: not known before its end */
-} cadre_job_file;
-
-/* Which task reads which file of a distributed dataset, as the chief last reported it. */
-typedef struct cadre_job_shards {
-    const char *dataset;
-    const char *policy;          /* "FILE", "DATA", "OFF", "HINT", "FUNCTION" */
-    uint64_t epoch;              /* from 0 */
-    uint64_t step;               /* done in this epoch */
-    uint32_t readers;            /* tasks that share it */
-    uint64_t file_count;         /* 0: it is not shared out by files */
-    uint64_t files_read;         /* to their end */
-    const cadre_job_file *files; /* some of them: first those that are not read yet */
-    size_t shown;
-} cadre_job_shards;
-
-/* A process of the job. */
-typedef struct cadre_job_task {
-    uint32_t task;        /* 0 to workers - 1 */
-    uint64_t incarnation; /* of its process; 0: never placed */
-    cadre_task_state state;
-    const char *worker; /* name of the worker; "": not placed */
-    uint32_t pid;       /* 0: not running yet */
-    bool has_exit;      /* the process has ended, and it is known how */
-    int32_t exit_code;  /* when exit_signal is 0 */
-    int32_t exit_signal;
-    const char *exit_text; /* why it did not start, or its last line on standard error; "" */
-    bool uses_cadre;       /* it called cadre_init */
-    uint64_t log_bytes;    /* size of its log so far */
-    const char *type; /* of a job with parameter servers: "chief", "worker", "ps", "evaluator"; else
-                         "" */
-    uint32_t index;   /* among those of its type, from 0 */
-} cadre_job_task;
-
-typedef struct cadre_job {
-    uint64_t id; /* from 1 */
-    const char *name;
-    const char *program;
-    cadre_job_state state;
-    cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed */
-    const char *message; /* one sentence: why it failed, what it waits for; may be "" */
-    uint32_t workers;    /* tasks, of whatever type */
-    uint32_t replicas;   /* of each; 0: all local devices */
-    int32_t priority;
-    uint64_t submitted_us; /* Unix time by the coordinator's clock; 0: not yet */
-    uint64_t started_us;
-    uint64_t ended_us;
-    uint64_t position;      /* steps committed */
-    uint64_t generation;    /* number of its newest generation */
-    const char *checkpoint; /* newest one, as a path of its outputs; "": none */
-    int32_t exit_code;      /* 0 for success, the first failed task's, 128 + signal */
-    bool has_progress;      /* else `progress` is zeroed */
-    cadre_job_progress progress;
-    const cadre_job_task *tasks; /* none in a cadre_job_list */
-    size_t task_count;
-    uint32_t workers_min; /* the fewest tasks that it trains with; equals `workers`: not elastic */
-    uint32_t roster;      /* tasks that train now */
-    uint32_t restarts;    /* how often it went on after tasks failed by themselves */
-    const cadre_job_shards *shards; /* of each dataset that was reported; none in a list */
-    size_t shards_count;
-    /* Of a job with parameter servers, whose `workers` counts all tasks; else 0. */
-    uint32_t worker_tasks; /* besides the chief, the servers and the evaluator */
-    uint32_t servers;
-    uint32_t evaluators;
-    bool has_evaluation; /* what the evaluator last reported; else `evaluation` is zeroed */
-    cadre_job_progress evaluation;
-    /* What it may use, as it was submitted; 0: no limit. */
-    uint64_t memory_bytes;
-    uint32_t cpu_thousandths;
-    uint32_t pids;
-    uint64_t time_limit_us;
-    /* The newest position whose states were found equal on all replicas, and their digest; digest
-     * 0: none was compared. */
-    uint64_t verified_position;
-    uint64_t verified_digest;
-} cadre_job;
-
-typedef struct cadre_job_list {
-    const cadre_job *jobs; /* newest first */
-    size_t count;
-    bool more; /* there are older ones */
-} cadre_job_list;
-
 /* A file that goes with the job. */
 typedef struct cadre_file {
     const char *path; /* here */
@@ -250,6 +116,7 @@ typedef struct cadre_upload {
     uint64_t total_bytes;
 } cadre_upload;
 
+/* What to run, with how many tasks, and on which conditions. Zeroed but for `program`: one task. */
 typedef struct cadre_submit_options {
     const char *program;          /* path of an executable file */
     const char *const *arguments; /* without argv[0] */
@@ -263,7 +130,7 @@ typedef struct cadre_submit_options {
     uint32_t replicas;    /* per task; 0: all local devices */
     const char *strategy; /* what cadre_strategy_default() shall give; NULL: the program's choice */
     int32_t priority;     /* higher first; in order of submission within one */
-    void (*on_upload)(const cadre_upload *upload, void *user);
+    void (*on_upload)(const cadre_upload *upload, void *user); /* during the upload; or NULL */
     void *user;
     /* Elastic: it begins when there is room for so many tasks, goes on as long as so many are left,
      * and takes in more, up to `workers`, whenever there is room. 0: `workers`. */
@@ -302,8 +169,12 @@ typedef struct cadre_submit_options {
      * of the coordinator does not reset it. After that its state is saved as for a preemption, and
      * it fails with DEADLINE_EXCEEDED. 0: no limit. */
     uint64_t time_limit_us;
+    /* Each task's standard output and error are one pseudo-terminal: for programs that print at
+     * once to a terminal only, and do not call cadre_init. Their logs are CADRE_STDOUT. */
+    bool terminal;
 } cadre_submit_options;
 
+/* What the coordinator has made of a submission. */
 typedef struct cadre_submitted {
     uint64_t job;
     uint32_t queued_before; /* jobs ahead of it */
@@ -360,6 +231,7 @@ typedef enum cadre_verdict {
 /* "exact", "as defined", "differs", "not provable"; "unknown" for a number outside the enum. */
 CADRE_API const char *cadre_verdict_name(cadre_verdict verdict);
 
+/* An epoch of a dataset, and what the records prove of it. */
 typedef struct cadre_verified_epoch {
     uint32_t stream;      /* the dataset, in order of creation from 1; 0: steps without samples */
     const char *name;     /* of the dataset */
@@ -390,6 +262,7 @@ typedef struct cadre_verified_state {
     uint64_t digest;   /* of the state: of two jobs equal when those are; never 0 */
 } cadre_verified_state;
 
+/* The result of cadre_client_verify(). */
 typedef struct cadre_verification {
     uint64_t job;
     const char *job_name;
@@ -420,9 +293,10 @@ typedef struct cadre_verify_progress {
     uint64_t expected; /* how many it will be: of records about, until all are here */
 } cadre_verify_progress;
 
+/* How much is verified. Zeroed: all is judged, without reports of progress. */
 typedef struct cadre_verify_options {
     bool unjudged; /* only the records: of each epoch `verdict` is 0, and `text` "" */
-    void (*on_progress)(const cadre_verify_progress *progress, void *user);
+    void (*on_progress)(const cadre_verify_progress *progress, void *user); /* meanwhile; or NULL */
     void *user;
 } cadre_verify_options;
 
@@ -442,11 +316,20 @@ CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
 
 /* ---- what tasks print, and what they leave ---- */
 
+/* Where a task wrote to. Of bytes 0 means that it was not recorded (by a worker or coordinator of
+ * an earlier version): they count as CADRE_STDOUT. */
+typedef enum cadre_log_stream { CADRE_STDOUT = 1, CADRE_STDERR = 2 } cadre_log_stream;
+
+/* Which part of which logs is read. Zeroed: the logs of all tasks from their start, as far as they
+ * are now. */
 typedef struct cadre_log_options {
     bool one_task; /* only `task`'s log */
     uint32_t task;
-    bool follow;         /* go on until the job has ended */
-    uint64_t tail_bytes; /* begin so many bytes before the end of each log; 0: at its start */
+    bool follow;             /* go on until the job has ended */
+    uint64_t tail_bytes;     /* begin so many bytes before the end of each log; 0: at its start */
+    cadre_log_stream stream; /* only what was written to this one; 0: both */
+    uint64_t tail_lines;     /* begin so many lines, of that stream, before the end of each log */
+    uint64_t since_us; /* begin at what a worker read at this Unix time or after; 0: at its start */
 } cadre_log_options;
 
 /* A piece of a task's log. */
@@ -459,9 +342,11 @@ typedef struct cadre_log {
     /* So many bytes before these are not kept: of a long log the coordinator keeps the beginning
      * and the newest end (--log-limit). 0 mostly. */
     uint64_t left_out;
+    cadre_log_stream stream; /* of all these bytes; 0: not recorded */
+    uint64_t received_us; /* Unix time at which a worker read them from the task; 0: not recorded */
 } cadre_log;
 
-/* `log` is valid until it returns. False: the call ends with OK. */
+/* Called with each piece of a log, valid until it returns. False: the call ends with OK. */
 typedef bool cadre_log_fn(const cadre_log *log, void *user);
 
 /* Reads the logs of a job's tasks; each byte that is kept once and in order, also across a restart
@@ -469,11 +354,13 @@ typedef bool cadre_log_fn(const cadre_log *log, void *user);
 CADRE_API cadre_status cadre_client_logs(cadre_client *client, uint64_t job,
     const cadre_log_options *options, cadre_log_fn *on_log, void *user, const cadre_then *then);
 
+/* A file that a task left. */
 typedef struct cadre_output {
     const char *path; /* "<task>/<path below its output folder>" */
     uint64_t size_bytes;
 } cadre_output;
 
+/* The result of cadre_client_outputs(). */
 typedef struct cadre_output_list {
     const cadre_output *outputs; /* sorted by path */
     size_t count;
@@ -484,8 +371,8 @@ typedef struct cadre_output_list {
 CADRE_API cadre_status cadre_client_outputs(
     cadre_client *client, uint64_t job, cadre_output_list **ret_outputs, const cadre_then *then);
 
-/* Writes one of them to the descriptor `fd`, which stays the caller's and open until the end of the
- * call. What was written before an error stays. DATA_LOSS: the content ended early. */
+/* Writes one of these files to the descriptor `fd`, which stays the caller's and open until the end
+ * of the call. What was written before an error stays. DATA_LOSS: the content ended early. */
 CADRE_API cadre_status cadre_client_get_output(
     cadre_client *client, uint64_t job, const char *path, int fd, const cadre_then *then);
 
@@ -503,6 +390,7 @@ typedef struct cadre_gpu {
     const char *unused; /* why no task gets it; "": the worker's slots share it out */
 } cadre_gpu;
 
+/* A worker, as the coordinator has it. */
 typedef struct cadre_worker {
     uint64_t id;
     const char *name;
@@ -539,6 +427,7 @@ typedef struct cadre_worker {
     uint64_t certificate_ends_us;
 } cadre_worker;
 
+/* The result of cadre_client_workers(). */
 typedef struct cadre_worker_list {
     const cadre_worker *workers;
     size_t count;
@@ -558,7 +447,8 @@ CADRE_API cadre_status cadre_client_workers(cadre_client *client, const char *wo
 CADRE_API cadre_status cadre_client_drain(
     cadre_client *client, const char *worker, const char *reason, const cadre_then *then);
 
-/* The worker takes tasks again. NOT_FOUND: no client drained one of this name. */
+/* Ends the draining of a worker: it takes tasks again. NOT_FOUND: no client drained one of this
+ * name. */
 CADRE_API cadre_status cadre_client_undrain(
     cadre_client *client, const char *worker, const cadre_then *then);
 

@@ -64,38 +64,45 @@ typedef struct cadre_remote_value
     cadre_remote_value;                           /* what one will have returned: on the chief */
 typedef struct cadre_per_worker cadre_per_worker; /* something that each worker has its own of */
 
-#define CADRE_CLOSURE_ARGUMENTS_MAX 64
+#define CADRE_CLOSURE_ARGUMENTS_MAX 64 /* arguments that a closure may have */
 
 /* --- registering: in every task, after cadre_init and before cadre_serve or the strategy. Names: 1
  * to 127 bytes of printable ASCII; ALREADY_EXISTS. `user` outlives the job. --- */
 
-/* Fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX and 1 GiB, without gaps; the chief gets
- * copies and the references become the library's, also on failure). What it returns other than
- * CADRE_OK is the closure's error, with the sentence of cadre_fail: "`train` on worker 1: ...".
- * ABORTED, UNAVAILABLE and so on of a call for a variable are best returned as they are. */
+/* A closure's function: fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX and 1 GiB, without
+ * gaps; the chief gets copies and the references become the library's, also on failure). What it
+ * returns other than CADRE_OK is the closure's error, with the sentence of cadre_fail: "`train` on
+ * worker 1: ...". ABORTED, UNAVAILABLE and so on of a call for a variable are best returned as they
+ * are. */
 typedef cadre_status (*cadre_closure_function)(
     cadre_closure *closure, cadre_tensor *outputs[], void *user);
+
+/* Registers a function under the name that cadre_schedule gives; workers call it with `user`. (The
+ * function that ClusterCoordinator.schedule is given.) */
 CADRE_API cadre_status cadre_function_register(
     const char *name, cadre_closure_function function, void *user);
 
-/* Makes a worker's dataset: num_input_pipelines is 1, num_replicas_in_sync the worker's replicas;
- * cadre_worker_index says which worker. It is read from the beginning of its epoch 0 to its end;
- * one that is to be endless repeats itself. */
+/* Registers the function that makes a worker's dataset: its num_input_pipelines is 1,
+ * num_replicas_in_sync the worker's replicas; cadre_worker_index says which worker. It is read from
+ * the beginning of its epoch 0 to its end; one that is to be endless repeats itself. */
 CADRE_API cadre_status cadre_dataset_register(
     const char *name, cadre_input_function function, void *user);
 
 /* Makes a resource of a worker, whatever it is; `release` (may be NULL) ends it. */
 typedef cadre_status (*cadre_resource_function)(void **ret_resource, void *user);
+
+/* Registers how a worker makes a resource, and how the resource ends, under the name that
+ * cadre_create_per_worker_resource gives. */
 CADRE_API cadre_status cadre_resource_register(const char *name, cadre_resource_function function,
     void (*release)(void *resource, void *user), void *user);
 
-/* Of the worker that the calling thread makes a dataset or resource or runs a closure for.
- * FAILED_PRECONDITION elsewhere. (get_current_worker_index.) */
+/* The number of the worker that the calling thread makes a dataset or resource or runs a closure
+ * for. FAILED_PRECONDITION elsewhere. (get_current_worker_index.) */
 CADRE_API cadre_status cadre_worker_index(uint32_t *ret_index);
 
 /* --- on the chief --- */
 
-/* Both NULL: not allowed. */
+/* What a closure gets: a tensor, or what each worker has its own of; one of the two. */
 typedef struct cadre_closure_argument {
     cadre_tensor *tensor;         /* retained until the closure is done */
     cadre_per_worker *per_worker; /* the worker's own */
@@ -130,8 +137,11 @@ CADRE_API cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done);
  * (ClusterCoordinator.fetch, RemoteValue.fetch.) */
 CADRE_API cadre_status cadre_fetch(
     cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity, uint32_t *ret_count);
+
 /* Whether cadre_fetch would not wait. Any thread. */
 CADRE_API bool cadre_remote_value_ready(const cadre_remote_value *value);
+
+/* Gives the caller's reference back; the closure runs all the same. NULL is allowed. Any thread. */
 CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
 
 /* Each worker makes the dataset `name` of its own, at once, and again, from the start, when it
@@ -141,20 +151,25 @@ CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
  * (create_per_worker_dataset and iter; a dataset is not shared out between workers.) */
 CADRE_API cadre_status cadre_create_per_worker_dataset(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
-/* (create_per_worker_resource.) */
+
+/* Each worker makes the resource `name` of its own, as it does with a dataset; what is true of that
+ * is true of the resource. (create_per_worker_resource.) */
 CADRE_API cadre_status cadre_create_per_worker_resource(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
 
-/* Workers that are connected now. */
+/* How many workers are connected now. */
 CADRE_API uint32_t cadre_workers_connected(const cadre_strategy *strategy);
 
 /* --- in a closure. INVALID_ARGUMENT names the argument and what it is where it is another kind.
  * --- */
 
+/* How many arguments the closure was scheduled with. */
 CADRE_API uint32_t cadre_closure_argument_count(const cadre_closure *closure);
-/* Borrowed until the function returns. */
+
+/* A tensor that the closure was scheduled with, borrowed until the function returns. */
 CADRE_API cadre_status cadre_closure_tensor(
     cadre_closure *closure, uint32_t argument, cadre_tensor **ret_tensor);
+
 /* The next element of the worker's dataset: its components, one reference each. OUT_OF_RANGE at the
  * end, and from then on. Not in a replica function, nor is the next one. */
 CADRE_API cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
@@ -179,12 +194,16 @@ typedef enum cadre_feed {
 CADRE_API cadre_status cadre_closure_batch(cadre_closure *closure, uint32_t argument,
     cadre_feed consumption, cadre_per_replica **ret_batch);
 
+/* The worker's own resource, which its registered function made; borrowed until the function
+ * returns. */
 CADRE_API cadre_status cadre_closure_resource(
     cadre_closure *closure, uint32_t argument, void **ret_resource);
+
 /* The closure's number, from 1: the same when it is run again. */
 CADRE_API uint64_t cadre_closure_number(const cadre_closure *closure);
-/* An error is pending and what this closure does is not wanted any more: long ones may look now and
- * then, and return CANCELLED. */
+
+/* Whether an error is pending, so that what this closure does is not wanted any more: long ones may
+ * look now and then, and return CANCELLED. */
 CADRE_API bool cadre_closure_cancelled(const cadre_closure *closure);
 
 #ifdef __cplusplus

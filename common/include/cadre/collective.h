@@ -72,8 +72,8 @@ typedef enum cadre_communication {
     CADRE_COMMUNICATION_NCCL = 2 /* tensors in device memory */
 } cadre_communication;
 
-/* Zeroed: the defaults. A field that is not its default counts in place of the strategy's.
- * (tf.distribute.experimental.CommunicationOptions.) */
+/* How a collective is carried out. Zeroed: the defaults. A field that is not its default counts in
+ * place of the strategy's. (tf.distribute.experimental.CommunicationOptions.) */
 typedef struct cadre_collective_options {
     /* Tensors of an all-reduce travel in packs: a new one begins once the current one is larger
      * than this. 0: one pack. Changes speed only, never results. */
@@ -99,8 +99,8 @@ CADRE_API cadre_status cadre_strategy_set_communication(
 CADRE_API cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options);
 
-/* The same out of place: outputs[i], of the type and shape of inputs[i], gets the result; the input
- * stays as it is. An output may be its own input, but overlaps no other tensor. It is one
+/* All-reduces out of place: outputs[i], of the type and shape of inputs[i], gets the result; the
+ * input stays as it is. An output may be its own input, but overlaps no other tensor. It is one
  * collective with cadre_all_reduce: some replicas may call this, others that. */
 CADRE_API cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const inputs[], size_t count, cadre_tensor *const outputs[],
@@ -108,7 +108,7 @@ CADRE_API cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduc
 
 /* --- all-reduce while the replica computes --- */
 
-/* One that was started. It ends when it is waited for, or with the replica's function. */
+/* A collective that was started. It ends when it is waited for, or with the replica's function. */
 typedef struct cadre_collective cadre_collective;
 
 /* Starts what cadre_all_reduce does, and returns. A thread of the library carries it out, so that
@@ -124,8 +124,9 @@ CADRE_API cadre_status cadre_all_reduce_start(cadre_replica *replica, cadre_redu
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     cadre_collective **ret_handle);
 
-/* Returns when it is done, with what cadre_all_reduce would have returned, and ends the handle. In
- * the replica function that started it. FAILED_PRECONDITION: elsewhere, or for one that ended. */
+/* Waits until a collective is done, returns what cadre_all_reduce would have returned, and ends the
+ * handle. In the replica function that started it. FAILED_PRECONDITION: elsewhere, or for one that
+ * ended. */
 CADRE_API cadre_status cadre_collective_wait(cadre_collective *handle);
 
 /* Whether cadre_collective_wait would return at once. Any thread, as long as the step runs. */

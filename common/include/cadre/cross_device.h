@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+/* How the values of several devices are combined. */
 typedef enum cadre_cross_device_kind {
     /* What the strategy's devices ask for: a collective by NCCL for GPUs of which there are as many
      * real ones, by RING for more logical than real ones and for processors alone; one device for
@@ -74,7 +75,7 @@ typedef struct cadre_cross_device_functions {
     void *user;
 } cadre_cross_device_functions;
 
-/* Zeroed: AUTO, one pack. */
+/* How a strategy combines values of several devices. Zeroed: AUTO, one pack. */
 typedef struct cadre_cross_device_ops {
     cadre_cross_device_kind kind;
     cadre_communication implementation; /* of COLLECTIVE */
@@ -84,17 +85,17 @@ typedef struct cadre_cross_device_ops {
     cadre_cross_device_functions own;   /* of OWN, which makes no packs: `reduce` at least */
 } cadre_cross_device_ops;
 
-/* What reduce_to and batch_reduce_to use from now on, in this strategy; copied. NULL: AUTO. For
- * ONE_DEVICE, HIERARCHICAL_COPY and OWN all replicas must be of one task: FAILED_PRECONDITION in a
- * job of several. INVALID_ARGUMENT names what is none of the above, functions of another kind than
- * OWN, and OWN without `reduce`. Functions of OWN are not called where there is nothing to combine:
- * for a mirrored value (below), and for one replica whose own device is the only destination.
- * Cross-replica context.
- * (The cross_device_ops of tf.distribute.MirroredStrategy's constructor.) */
+/* Sets what cadre_reduce_to and cadre_batch_reduce_to use from now on, in this strategy; copied.
+ * NULL: AUTO. For ONE_DEVICE, HIERARCHICAL_COPY and OWN all replicas must be of one task:
+ * FAILED_PRECONDITION in a job of several. INVALID_ARGUMENT names what is none of the above,
+ * functions of another kind than OWN, and OWN without `reduce`. Functions of OWN are not called
+ * where there is nothing to combine: for a mirrored value (below), and for one replica whose own
+ * device is the only destination. Cross-replica context. (The cross_device_ops of
+ * tf.distribute.MirroredStrategy's constructor.) */
 CADRE_API cadre_status cadre_strategy_set_cross_device_ops(
     cadre_strategy *strategy, const cadre_cross_device_ops *ops);
 
-/* What it uses now, with AUTO decided for `dtype`. */
+/* What the strategy uses now, with AUTO decided for `dtype`. */
 CADRE_API cadre_status cadre_strategy_cross_device_ops(
     cadre_strategy *strategy, cadre_dtype dtype, cadre_cross_device_ops *ret_ops);
 
@@ -119,14 +120,15 @@ CADRE_API cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op
     const cadre_per_replica *value, const cadre_destinations *destinations,
     cadre_per_replica **ret_value);
 
-/* The same for `count` values at once, each to its own destinations (NULL: all to the replicas'
- * devices), in packs. On error nothing is given. (tf.distribute.StrategyExtended.batch_reduce_to.)
+/* Combines `count` values at once, as cadre_reduce_to does with each, each to its own destinations
+ * (NULL: all to the replicas' devices), in packs. On error nothing is given.
+ * (tf.distribute.StrategyExtended.batch_reduce_to.)
  */
 CADRE_API cadre_status cadre_batch_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const cadre_destinations destinations[],
     uint32_t count, cadre_per_replica *ret_values[]);
 
-/* One tensor to all destinations; this task alone. *ret_value is the caller's to release.
+/* Brings one tensor to all destinations; this task alone. *ret_value is the caller's to release.
  * (tf.distribute.StrategyExtended.broadcast_to.) */
 CADRE_API cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
     const cadre_destinations *destinations, cadre_per_replica **ret_value);

@@ -34,10 +34,13 @@ extern "C" {
 
 #define CADRE_ELEMENT_TENSORS_MAX 64 /* components of one element */
 
-#define CADRE_CARDINALITY_UNKNOWN  ((int64_t)-1)
-#define CADRE_CARDINALITY_INFINITE ((int64_t)-2)
+#define CADRE_CARDINALITY_UNKNOWN  ((int64_t)-1) /* found only by reading to the end */
+#define CADRE_CARDINALITY_INFINITE ((int64_t)-2) /* it has no end */
 
+/* A source with the transformations behind it: reference-counted, never changed. */
 typedef struct cadre_dataset cadre_dataset;
+
+/* A reading of a dataset in this process, by one thread at a time. */
 typedef struct cadre_iterator cadre_iterator;
 
 /* One element: 1 to CADRE_ELEMENT_TENSORS_MAX components. The function that fills it gives one
@@ -58,6 +61,7 @@ typedef struct cadre_element {
     const char *const *names;
 } cadre_element;
 
+/* Types, shapes and names of the components that elements have. */
 typedef struct cadre_element_spec {
     uint32_t count;
     cadre_tensor_spec tensors[CADRE_ELEMENT_TENSORS_MAX];
@@ -135,7 +139,7 @@ CADRE_API cadre_status cadre_dataset_iterate(
  * after. On any failure *ret_element is empty. */
 CADRE_API cadre_status cadre_iterator_next(cadre_iterator *iterator, cadre_element *ret_element);
 
-/* NULL is allowed. */
+/* Ends the reading and frees the iterator. NULL is allowed. */
 CADRE_API void cadre_iterator_release(cadre_iterator *iterator);
 
 #ifdef __cplusplus

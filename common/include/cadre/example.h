@@ -22,6 +22,7 @@
 extern "C" {
 #endif
 
+/* How many values of a feature an example has, and what tensors they become. */
 typedef enum cadre_feature_kind {
     /* Exactly as many values as `dims` say; one value for rank 0. (tf.io.FixedLenFeature.) */
     CADRE_FEATURE_FIXED = 0,
@@ -51,6 +52,7 @@ typedef struct cadre_feature {
     cadre_tensor *default_value;
 } cadre_feature;
 
+/* The features that are wanted of each example; it never changes. */
 typedef struct cadre_example_parser cadre_example_parser;
 
 /* Copies the description of `count` features, 1 to CADRE_ELEMENT_TENSORS_MAX; takes references of
@@ -59,7 +61,7 @@ typedef struct cadre_example_parser cadre_example_parser;
 CADRE_API cadre_status cadre_example_parser_create(
     const cadre_feature features[], size_t count, cadre_example_parser **ret_parser);
 
-/* NULL is allowed. */
+/* Frees it; no dataset may use it any more. NULL is allowed. */
 CADRE_API void cadre_example_parser_release(cadre_example_parser *parser);
 
 /* What parsing one example gives, in the order of the features, each called like it: FIXED [dims],

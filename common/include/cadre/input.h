@@ -56,6 +56,8 @@
 extern "C" {
 #endif
 
+/* A dataset that the tasks of a job read together, or one more way through one. The strategy's.
+ * (tf.distribute.DistributedDataset, DistributedIterator.) */
 typedef struct cadre_distributed_dataset cadre_distributed_dataset;
 
 /* Where documents and implementation of tf.distribute differ in how a global batch is cut. */
@@ -66,12 +68,13 @@ typedef enum cadre_rebatch {
                                 a list of sizes that differ by one at most; else as above */
 } cadre_rebatch;
 
+/* For whom a pipeline is made. (tf.distribute.InputReplicationMode.) */
 typedef enum cadre_replication_mode {
     CADRE_PER_WORKER = 0, /* one pipeline a worker, whose elements go to its replicas by turns */
     CADRE_PER_REPLICA     /* one pipeline a replica; only of functions, in a job of one worker */
 } cadre_replication_mode;
 
-/* tf.distribute.InputOptions. Zeroed: the defaults. */
+/* How a dataset is distributed. Zeroed: the defaults. (tf.distribute.InputOptions.) */
 typedef struct cadre_input_options {
     /* Under which the ledger keeps its position: 1 to 127 bytes of printable ASCII, unique in the
      * strategy. NULL: "dataset-1", "dataset-2", ... in order of creation. Copied. */
@@ -127,8 +130,8 @@ typedef struct cadre_input_context {
     uint32_t num_replicas_in_sync;
 } cadre_input_context;
 
-/* *ret_size = global_batch / num_replicas_in_sync. INVALID_ARGUMENT: there is a remainder, or a
- * number is not positive. (InputContext.get_per_replica_batch_size.) */
+/* The size of one replica's batch: global_batch / num_replicas_in_sync. INVALID_ARGUMENT: there is
+ * a remainder, or a number is not positive. (InputContext.get_per_replica_batch_size.) */
 CADRE_API cadre_status cadre_per_replica_batch_size(
     const cadre_input_context *context, int64_t global_batch, int64_t *ret_size);
 
@@ -222,9 +225,11 @@ CADRE_API cadre_status cadre_distributed_status(const cadre_distributed_dataset 
  * CADRE_CARDINALITY_UNKNOWN / _INFINITE. */
 CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed);
 
-/* What the ledger holds of this dataset: the current epoch (0 before the first; of an iterator its
- * number), and how many of its steps are applied. */
+/* The current epoch, from 0, as the ledger holds it: 0 before the first; of an iterator its number.
+ */
 CADRE_API uint64_t cadre_epoch(const cadre_distributed_dataset *distributed);
+
+/* How many steps of the current epoch the ledger holds as applied. */
 CADRE_API uint64_t cadre_step(const cadre_distributed_dataset *distributed);
 
 #ifdef __cplusplus

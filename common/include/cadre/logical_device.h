@@ -49,7 +49,7 @@
 extern "C" {
 #endif
 
-#define CADRE_TOPOLOGY_RANK_MAX   8
+#define CADRE_TOPOLOGY_RANK_MAX   8   /* dimensions of a mesh */
 #define CADRE_LOGICAL_DEVICES_MAX 256 /* of one replica */
 #define CADRE_LOGICAL_GPUS_MAX    64  /* the same, of one that is on a GPU */
 
@@ -62,7 +62,8 @@ typedef struct cadre_topology {
 /* Which device each logical device of each replica is. Never changes; any thread. */
 typedef struct cadre_device_assignment cadre_device_assignment;
 
-/* Zeroed: every replica is one device, and there is one replica. */
+/* Of how many devices a replica is. Zeroed: every replica is one device, and there is one replica.
+ */
 typedef struct cadre_assignment_options {
     uint32_t rank; /* entries of the two lists: that of the topology; 0: all ones */
     int32_t computation_shape[CADRE_TOPOLOGY_RANK_MAX];
@@ -79,6 +80,8 @@ typedef struct cadre_assignment_options {
  * (tf.tpu.experimental.DeviceAssignment.build.) */
 CADRE_API cadre_status cadre_device_assignment_build(const cadre_topology *topology,
     const cadre_assignment_options *options, cadre_device_assignment **ret_assignment);
+
+/* Frees it; nothing else refers to it. NULL is allowed. */
 CADRE_API void cadre_device_assignment_release(cadre_device_assignment *assignment);
 
 /* Where in the mesh a logical device is: rank coordinates. INVALID_ARGUMENT: there is no such
@@ -108,6 +111,7 @@ CADRE_API uint32_t cadre_logical_devices(const cadre_replica *replica);
 CADRE_API cadre_status cadre_logical_device_name(
     const cadre_replica *replica, uint32_t logical_device, char ret_name[CADRE_DEVICE_NAME_BYTES]);
 
+/* What the logical devices of a replica have of a tensor. */
 typedef enum cadre_placement_kind {
     CADRE_PLACEMENT_ASSIGNED = 0,
     CADRE_PLACEMENT_SPLIT,
@@ -169,7 +173,8 @@ typedef cadre_status (*cadre_logical_function)(
 CADRE_API cadre_status cadre_logical_run(
     cadre_replica *replica, uint32_t logical_device, cadre_logical_function function, void *user);
 
-/* The same on all of them at once; it returns when all have. The failure of the lowest counts. */
+/* Calls `function` on all logical devices at once, as cadre_logical_run does on one; it returns
+ * when all have. The failure of the lowest counts. */
 CADRE_API cadre_status cadre_logical_run_all(
     cadre_replica *replica, cadre_logical_function function, void *user);
 
@@ -179,15 +184,19 @@ CADRE_API cadre_status cadre_logical_run_all(
  * on the CPU, of NULL, and where there is no such device. Valid as long as the strategy. */
 CADRE_API void *cadre_logical_stream(const cadre_replica *replica, uint32_t logical_device);
 
-/* As cadre_tensor_create_on and cadre_tensor_copy_to, in the memory of a logical device: its GPU's,
- * or the host's. INVALID_ARGUMENT: there is none of this number. A tensor of another GPU is copied
- * in the order of both streams, and may be written to, or released, behind that. */
+/* A tensor of zeros in the memory of a logical device: its GPU's, or the host's. INVALID_ARGUMENT:
+ * there is none of this number. All else is as with cadre_tensor_create_on. */
 CADRE_API cadre_status cadre_tensor_create_on_logical(cadre_replica *replica,
     uint32_t logical_device, cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     cadre_tensor **ret_tensor);
+
+/* A copy of `tensor` in the memory of a logical device. From another GPU it is made in the order of
+ * both streams, and `tensor` may be written to, or released, behind that. All else is as with
+ * cadre_tensor_copy_to. */
 CADRE_API cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logical_device,
     const cadre_tensor *tensor, cadre_tensor **ret_tensor);
 
+/* Which logical devices are the ranks of a communicator. */
 typedef enum cadre_logical_group {
     CADRE_LOGICAL_ACROSS_REPLICAS = 0, /* this logical device of all replicas of all tasks */
     CADRE_LOGICAL_WITHIN_REPLICA       /* all logical devices of this replica */

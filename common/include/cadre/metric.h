@@ -29,6 +29,7 @@
 extern "C" {
 #endif
 
+/* A metric with its variables, which are combined when read. */
 typedef struct cadre_metric cadre_metric;
 
 /* What is counted of `values`, the predictions p and `targets` y; w are the weights. */
@@ -47,14 +48,14 @@ typedef enum cadre_metric_kind {
     CADRE_METRIC_AUC
 } cadre_metric_kind;
 
-/* Zeroed: what the comments say. */
+/* Numbers that some kinds of metrics have. Zeroed: the defaults. */
 typedef struct cadre_metric_options {
     double threshold;    /* BINARY_ACCURACY: 0 means 0.5 */
     uint32_t k;          /* SPARSE_TOP_K_ACCURACY: 0 means 5 */
     uint32_t thresholds; /* AUC: 0 means 200; 2 to 100000, evenly from 0 to 1 */
 } cadre_metric_options;
 
-/* Creates one, the caller's, to be given to cadre_metric_release. `strategy` NULL as for
+/* Creates a metric, the caller's, to be given to cadre_metric_release. `strategy` NULL as for
  * cadre_variable_create, whose rules and errors hold for `name` and for when it may be called.
  * In a replica function each replica makes a metric of its own in each run, of the one variable.
  * `options` may be NULL. INVALID_ARGUMENT: no such kind, options out of range. */
@@ -74,8 +75,8 @@ CADRE_API void cadre_metric_release(cadre_metric *metric);
 CADRE_API cadre_status cadre_metric_update(cadre_replica *replica, cadre_metric *metric,
     const cadre_tensor *values, const cadre_tensor *targets, const cadre_tensor *weights);
 
-/* Over all replicas, after the last step; no collective. 0 when nothing was counted. In a replica
- * function: of what this replica counted, as its component of the variable says.
+/* The value over all replicas, after the last step; no collective. 0 when nothing was counted. In a
+ * replica function: of what this replica counted, as its component of the variable says.
  * (tf.keras.metrics.Metric.result.) */
 CADRE_API cadre_status cadre_metric_result(
     const cadre_replica *replica, const cadre_metric *metric, double *ret_result);

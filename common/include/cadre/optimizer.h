@@ -80,10 +80,11 @@ typedef enum cadre_rate_kind {
     CADRE_RATE_COSINE /* rate * ((1 - alpha) * (1 + cos(pi * s / decay_steps)) / 2 + alpha) */
 } cadre_rate_kind;
 
-#define CADRE_RATE_PIECES_MAX 16
+#define CADRE_RATE_PIECES_MAX 16 /* boundaries of a piecewise constant rate */
 
-/* Zeroed: constant. Steps are updates of the variable. INVALID_ARGUMENT: no decay_steps where the
- * kind has them; boundaries that do not grow. */
+/* How the learning rate changes from step to step. Zeroed: constant. Steps are updates of the
+ * variable. INVALID_ARGUMENT: no decay_steps where the kind has them; boundaries that do not grow.
+ */
 typedef struct cadre_rate_schedule {
     cadre_rate_kind kind;
     uint64_t decay_steps;
@@ -102,9 +103,9 @@ typedef struct cadre_rate_schedule {
     double rates[CADRE_RATE_PIECES_MAX];
 } cadre_rate_schedule;
 
-/* Zeroed numbers mean Keras' defaults: momentum 0.9 (of MOMENTUM; of RMSPROP none), rho 0.9,
- * beta1 0.9, beta2 0.999, epsilon 1e-7 (LAMB 1e-6), initial_accumulator 0.1, weight_decay of ADAMW
- * 0.004. The rate has to be given. */
+/* The rule of an optimizer, and its numbers. Zeroed numbers mean Keras' defaults: momentum 0.9 (of
+ * MOMENTUM; of RMSPROP none), rho 0.9, beta1 0.9, beta2 0.999, epsilon 1e-7 (LAMB 1e-6),
+ * initial_accumulator 0.1, weight_decay of ADAMW 0.004. The rate has to be given. */
 typedef struct cadre_optimizer_options {
     cadre_optimizer_kind kind;
     double rate; /* that a schedule begins with */
@@ -127,19 +128,21 @@ typedef struct cadre_optimizer_options {
     const char *name;        /* of what belongs to no one variable; NULL: "optimizer" */
 } cadre_optimizer_options;
 
+/* A rule with the slots of the variables that it updates. */
 typedef struct cadre_optimizer cadre_optimizer;
 typedef struct cadre_variable cadre_variable; /* cadre/variable.h */
 
-/* In the strategy's scope: `strategy` NULL means as in cadre_variable_create; outside of any it is
- * for regular variables. With it goes a variable "<name>/learning_rate" (f64, the rate), unless the
- * rate follows a schedule, or the strategy is of parameter servers, which have it. Creates
- * variables, so all tasks make the same calls in the same order. INVALID_ARGUMENT names what is out
- * of its range. The caller's to release, before or after the strategy; not in a step that applies
- * it. */
+/* Creates an optimizer in the strategy's scope: `strategy` NULL means as in cadre_variable_create;
+ * outside of any it is for regular variables. With it goes a variable "<name>/learning_rate" (f64,
+ * the rate), unless the rate follows a schedule, or the strategy is of parameter servers, which
+ * have it. It creates variables, so all tasks make the same calls in the same order.
+ * INVALID_ARGUMENT names what is out of its range. The caller's to release, before or after the
+ * strategy; not in a step that applies it. */
 CADRE_API cadre_status cadre_optimizer_create(cadre_strategy *strategy,
     const cadre_optimizer_options *options, cadre_optimizer **ret_optimizer);
 
-/* NULL is allowed. Its variables are the strategy's, and stay; those of regular variables end. */
+/* Frees it; its variables are the strategy's, and stay; those of regular variables end. NULL is
+ * allowed. */
 CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
 
 /* Makes the slots of variables that have none yet ahead of the first apply, in cross-replica
@@ -164,7 +167,7 @@ typedef enum cadre_gradients {
                                 (experimental_aggregate_gradients=False) */
 } cadre_gradients;
 
-/* Zeroed: the defaults. */
+/* What becomes of the gradients of one call. Zeroed: the defaults. */
 typedef struct cadre_apply_options {
     cadre_gradients gradients;
     /* NULL: all are dense. Else [count]: where gradients[i] is NULL and sparse[i].values is not,
@@ -179,32 +182,36 @@ typedef struct cadre_apply_options {
     const cadre_push_options *push;
 } cadre_apply_options;
 
-/* In a replica function, on all replicas, under the rules of cadre/collective.h: reduces
- * the gradients, clips them, and has the variables updated once the step counts, after
- * what this replica's cadre_on_apply asked for before. Until then the variables are read
- * as they were; no old value is kept. A step that fails leaves variables and slots as
- * they are, and so does one that is taken over from other tasks, with them. gradients[i],
- * of the type and shape of variables[i], is reduced and clipped in place; what it holds
- * is not touched until cadre_run returns (a reference is kept). NULL: there is none, and
- * the variable stays as it is; all replicas alike. INVALID_ARGUMENT where all are
- * missing, as in Keras. Slots that are missing are made, of all variables that have a
- * gradient: in the first step, and again when another variable is given. They begin with
- * what the job holds under their names: so a task that joins finds them, and an optimizer
- * that comes after another of the same rule that was released goes on with its slots.
- * FAILED_PRECONDITION: another optimizer has slots of the variable (see
- * cadre_optimizer_build). Of an aggregating variable, one component for all replicas,
- * there is one update. In the function of cadre_variable_update (cadre/assign.h)
- * `replica` is NULL, and CADRE_GRADIENTS_ REDUCED: the component at hand is updated at
- * once, and undone with the step; it was built. With regular variables it is done at
- * once, in any context, and nothing is reduced. Gradients of variables on servers are
- * pushed, one variable after the other, in any context: each exactly once, never undone,
- * as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica function they are
- * reduced before, and the first replica pushes. Elsewhere in cross-replica context
- * FAILED_PRECONDITION, as in TensorFlow. LAMB of a variable that is cut into shards has
- * the norms of all of them: they are requested first, then the shards get the gradient
- * once more, with the ratio, so that it is sent twice; of a synchronous step
- * (options->push->contributions) it is sent once, and the last contributor sends the
- * ratio to the shards. The last bits of the ratio are of the cut.
+/* Reduces gradients and updates variables, in a replica function, on all replicas, under the rules
+ * of cadre/collective.h. It reduces the gradients, clips them, and has the variables updated once
+ * the step counts, after what this replica's cadre_on_apply asked for before. Until then the
+ * variables are read as they were; no old value is kept. A step that fails leaves variables and
+ * slots as they are, and so does one that is taken over from other tasks, with them.
+ *
+ * gradients[i], of the type and shape of variables[i], is reduced and clipped in place; what it
+ * holds is not touched until cadre_run returns (a reference is kept). NULL: there is none, and the
+ * variable stays as it is; all replicas alike. INVALID_ARGUMENT where all are missing, as in Keras.
+ *
+ * Slots that are missing are made, of all variables that have a gradient: in the first step, and
+ * again when another variable is given. They begin with what the job holds under their names: so a
+ * task that joins finds them, and an optimizer that comes after another of the same rule that was
+ * released goes on with its slots. FAILED_PRECONDITION: another optimizer has slots of the variable
+ * (see cadre_optimizer_build). Of an aggregating variable, one component for all replicas, there is
+ * one update.
+ *
+ * In the function of cadre_variable_update (cadre/assign.h) `replica` is NULL, and
+ * CADRE_GRADIENTS_REDUCED: the component at hand is updated at once, and undone with the step; it
+ * was built. With regular variables it is done at once, in any context, and nothing is reduced.
+ *
+ * Gradients of variables on servers are pushed, one variable after the other, in any context: each
+ * exactly once, never undone, as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica
+ * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
+ * context FAILED_PRECONDITION, as in TensorFlow.
+ *
+ * LAMB of a variable that is cut into shards has the norms of all of them: they are requested
+ * first, then the shards get the gradient once more, with the ratio, so that it is sent twice; of a
+ * synchronous step (options->push->contributions) it is sent once, and the last contributor sends
+ * the ratio to the shards. The last bits of the ratio are of the cut.
  * (tf.keras.optimizers.Optimizer.apply_gradients.) */
 CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,
     cadre_tensor *const gradients[], cadre_variable *const variables[], size_t count,

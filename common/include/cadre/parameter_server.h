@@ -40,6 +40,7 @@
 extern "C" {
 #endif
 
+/* What a task of a job does. (The task types of TF_CONFIG.) */
 typedef enum cadre_task_type {
     CADRE_TASK_REPLICA = 0, /* of a job without parameter servers */
     CADRE_TASK_CHIEF,
@@ -48,10 +49,13 @@ typedef enum cadre_task_type {
     CADRE_TASK_EVALUATOR
 } cadre_task_type;
 
-/* What this task is, and which one of its type, from 0; after cadre_init, any thread. By hand:
- * CADRE_TASK_REPLICA until there is a strategy with parameter servers, then CADRE_TASK_CHIEF.
- * (tf.distribute.cluster_resolver.ClusterResolver.task_type, task_id.) */
+/* What this task is; after cadre_init, any thread. By hand: CADRE_TASK_REPLICA until there is a
+ * strategy with parameter servers, then CADRE_TASK_CHIEF.
+ * (tf.distribute.cluster_resolver.ClusterResolver.task_type.) */
 CADRE_API cadre_task_type cadre_task_type_of(void);
+
+/* Which task of its type this one is, from 0; after cadre_init, any thread.
+ * (tf.distribute.cluster_resolver.ClusterResolver.task_id.) */
 CADRE_API uint32_t cadre_task_index(void);
 
 /* Whether it is a worker or a ps: cadre_serve is then all that its program does. */
@@ -62,6 +66,7 @@ CADRE_API bool cadre_task_serves(void);
  * serve, and returns 1. (tf.distribute.Server.join.) */
 CADRE_API int cadre_serve(void);
 
+/* By which rule a variable is cut into shards. */
 typedef enum cadre_partitioner_kind {
     CADRE_PARTITIONER_NONE = 0, /* each variable whole, on one server */
     CADRE_PARTITIONER_FIXED,    /* FixedShardsPartitioner: `shards` */
@@ -76,8 +81,8 @@ typedef enum cadre_partitioner_kind {
 typedef cadre_status (*cadre_partitioner_function)(
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *ret_pieces, void *user);
 
-/* tf.distribute.experimental.partitioners. INVALID_ARGUMENT where a number is 0 that must not be.
- */
+/* How variables are cut into shards. INVALID_ARGUMENT where a number is 0 that must not be.
+ * (tf.distribute.experimental.partitioners.) */
 typedef struct cadre_partitioner {
     cadre_partitioner_kind kind;
     uint64_t shards;
@@ -86,7 +91,8 @@ typedef struct cadre_partitioner {
     void *user;
 } cadre_partitioner;
 
-/* Zeroed: no partitioner, the defaults. */
+/* How variables are cut into shards, and how long a lost server is waited for. Zeroed: no
+ * partitioner, the defaults. */
 typedef struct cadre_parameter_server_options {
     cadre_partitioner partitioner;
     /* How long a server that was lost is waited for, in seconds; 0: 120. */

@@ -56,10 +56,13 @@ extern "C" {
  * (MPI_Init.) */
 CADRE_API cadre_status cadre_plain_init(int *argc, char ***argv);
 
-/* The order of this task among those of its host, and how many these are: 0 and 1 before
- * cadre_plain_init. To choose a GPU by, of those that the task can see: where a worker or `cadre
- * run` shares them out, each task sees its own only, the first of which is number 0. Any thread. */
+/* The number of this task among those of its host, from 0; 0 before cadre_plain_init. To choose a
+ * GPU by, of those that the task can see: where a worker or `cadre run` shares them out, each task
+ * sees its own only, the first of which is number 0. Any thread. (The rank in a communicator of
+ * MPI_COMM_TYPE_SHARED.) */
 CADRE_API uint32_t cadre_plain_local_rank(void);
+
+/* How many tasks of the job are on this host; 1 before cadre_plain_init. Any thread. */
 CADRE_API uint32_t cadre_plain_local_size(void);
 
 /* Returns when all tasks have called it. (MPI_Barrier.) */
@@ -96,10 +99,11 @@ CADRE_API cadre_status cadre_plain_all_gather(
 
 /* Memory that tasks of this host share without the program's doing: collectives on it copy nothing
  * on the way. Any other memory does too, at the price of a copy. Aligned to CADRE_TENSOR_ALIGN, not
- * set; NULL: there is none. Any thread; it may outlive cadre_plain_finish. (MPI_Alloc_mem,
- * MPI_Free_mem.) */
+ * set; NULL: there is none. Any thread; it may outlive cadre_plain_finish. (MPI_Alloc_mem.) */
 CADRE_API void *cadre_plain_alloc(size_t bytes);
-CADRE_API void cadre_plain_free(void *memory); /* NULL does nothing */
+
+/* Frees what cadre_plain_alloc gave; NULL does nothing. Any thread. (MPI_Free_mem.) */
+CADRE_API void cadre_plain_free(void *memory);
 
 /* Called when a task is lost or the job has ended. `reason` is borrowed for the call. */
 typedef void (*cadre_abort_function)(cadre_status status, const char *reason, void *user);
@@ -112,11 +116,12 @@ typedef void (*cadre_abort_function)(cadre_status status, const char *reason, vo
  * FAILED_PRECONDITION: there is one already. */
 CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user);
 
-/* Report how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
- * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. A number goes under
- * a name, as cadre_report has it. At most ten times a second something is sent; of rank 0 only,
- * others may call too. */
+/* Reports how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
+ * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. At most ten times a
+ * second something is sent; of rank 0 only, others may call too. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
+
+/* Reports a number under a name, as cadre_report does, in the same places and as often. */
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
 /* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what a

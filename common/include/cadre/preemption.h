@@ -44,10 +44,10 @@ extern "C" {
  * TensorFlow's default, too. */
 #define CADRE_EXIT_PREEMPTED 42
 
-/* In the program's thread, between two steps, with what was given as `user`. */
+/* Called in the program's thread, between two steps, with what was given as `user`. */
 typedef void (*cadre_preemption_function)(cadre_strategy *strategy, void *user);
 
-/* (TerminationConfig.) {0} is the default. */
+/* What this task does when the job is preempted. Zeroed: the defaults. (TerminationConfig.) */
 typedef struct cadre_preemption_options {
     bool off; /* SIGTERM does what it did before; cadre_preempt and drains work as ever */
     /* More than 0: the notice comes so long before the end (grace_period). The state is saved at

@@ -31,10 +31,11 @@ extern "C" {
 
 #define CADRE_LOOKUP_NO_OOV ((int64_t)-1) /* a token outside of the vocabulary is an error */
 
+/* A vocabulary, or a table of keys and values. */
 typedef struct cadre_lookup cadre_lookup;
 
-/* Zeroed: the defaults. Of each pair the first is for tokens of CADRE_STRING, the second for
- * CADRE_I64; the other one must be NULL. */
+/* Which ids a vocabulary has besides those of its tokens. Zeroed: the defaults. Of each pair the
+ * first is for tokens of CADRE_STRING, the second for CADRE_I64; the other one must be NULL. */
 typedef struct cadre_lookup_options {
     /* How many ids there are for tokens outside of the vocabulary (OOV): 0 means one. Of several a
      * token gets the one that its hash says: FarmHash's Fingerprint64 of a string, the number
@@ -62,14 +63,14 @@ typedef struct cadre_lookup_options {
 CADRE_API cadre_status cadre_lookup_create(
     const cadre_tensor *tokens, const cadre_lookup_options *options, cadre_lookup **ret_lookup);
 
-/* The same of an array of `count` terminated strings. */
+/* Ids of a vocabulary of `count` terminated strings; all else is as with cadre_lookup_create. */
 CADRE_API cadre_status cadre_lookup_strings(const char *const tokens[], size_t count,
     const cadre_lookup_options *options, cadre_lookup **ret_lookup);
 
-/* The same of a text file with one token in each line: all its bytes but "\n" or "\r\n", or one
- * decimal integer where `dtype` is CADRE_I64. The last line need not be ended. INVALID_ARGUMENT
- * names the line: it is empty, no integer, or a token that stood there before. NOT_FOUND: no such
- * file. RESOURCE_EXHAUSTED: more than 4 GiB. */
+/* Ids of a vocabulary in a text file with one token in each line: all its bytes but "\n" or "\r\n",
+ * or one decimal integer where `dtype` is CADRE_I64. The last line need not be ended.
+ * INVALID_ARGUMENT names the line: it is empty, no integer, or a token that stood there before.
+ * NOT_FOUND: no such file. RESOURCE_EXHAUSTED: more than 4 GiB. */
 CADRE_API cadre_status cadre_lookup_file(const char *path, cadre_dtype dtype,
     const cadre_lookup_options *options, cadre_lookup **ret_lookup);
 
@@ -99,7 +100,8 @@ CADRE_API cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_datase
 CADRE_API cadre_status cadre_lookup_table(const cadre_tensor *keys, const cadre_tensor *values,
     const cadre_tensor *missing, cadre_lookup **ret_lookup);
 
-CADRE_API void cadre_lookup_release(cadre_lookup *lookup); /* NULL is allowed */
+/* Frees it; no dataset may use it any more. NULL is allowed. */
+CADRE_API void cadre_lookup_release(cadre_lookup *lookup);
 
 /* How many ids there are, mask and OOV with them: what an embedding needs as its rows. Of a table
  * its keys. Of NULL 0. (vocabulary_size; StaticHashTable.size.) */
@@ -118,27 +120,30 @@ CADRE_API cadre_status cadre_lookup_apply(
 CADRE_API cadre_status cadre_lookup_invert(
     const cadre_lookup *lookup, const cadre_tensor *ids, cadre_tensor **ret_tokens);
 
-/* cadre_lookup_apply and _invert to the first component of each element, for cadre_dataset_map with
- * the lookup as `user`; the other components are passed on. */
+/* Applies cadre_lookup_apply to the first component of each element, for cadre_dataset_map with the
+ * lookup as `user`; the other components are passed on. */
 CADRE_API cadre_status cadre_lookup_map(
     const cadre_element *in, cadre_element *ret_out, void *lookup);
+
+/* Applies cadre_lookup_invert to the first component of each element, likewise. */
 CADRE_API cadre_status cadre_lookup_invert_map(
     const cadre_element *in, cadre_element *ret_out, void *lookup);
 
 /* --- normalization --- */
 
+/* A mean and a variance, for all numbers or for each index of an axis. */
 typedef struct cadre_normalization cadre_normalization;
 
-/* (x - mean) / max(sqrt(variance), 1e-7), with a mean and variance for each index of one axis, the
- * *features*. `mean`, `variance`: CADRE_F32 or CADRE_F64; both of rank 1 with as many features, or
- * scalars: one for all numbers. Copied. `axis`: which one, counted from the end as the axes before
- * it may be batches: -1 the last, -2 the one before it, to -CADRE_RANK_MAX; of no meaning with
- * scalars. INVALID_ARGUMENT also for a mean or variance that is no finite number, or a variance
- * below 0. (Normalization with mean and variance.) */
+/* Makes (x - mean) / max(sqrt(variance), 1e-7), with a mean and variance for each index of one
+ * axis, the *features*. `mean`, `variance`: CADRE_F32 or CADRE_F64; both of rank 1 with as many
+ * features, or scalars: one for all numbers. Copied. `axis`: which one, counted from the end as the
+ * axes before it may be batches: -1 the last, -2 the one before it, to -CADRE_RANK_MAX; of no
+ * meaning with scalars. INVALID_ARGUMENT also for a mean or variance that is no finite number, or a
+ * variance below 0. (Normalization with mean and variance.) */
 CADRE_API cadre_status cadre_normalization_create(const cadre_tensor *mean,
     const cadre_tensor *variance, int32_t axis, cadre_normalization **ret_normalization);
 
-/* Zeroed: the defaults. */
+/* Of which numbers mean and variance are found. Zeroed: the defaults. */
 typedef struct cadre_adapt_options {
     uint32_t component; /* of the dataset's elements */
     int32_t axis;       /* 0: -1. CADRE_AXIS_NONE: one mean and variance for all numbers. */
@@ -163,7 +168,7 @@ typedef struct cadre_adapt_options {
 CADRE_API cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_adapt_options *options, cadre_normalization **ret_normalization);
 
-/* NULL is allowed. */
+/* Frees it; no dataset may use it any more. NULL is allowed. */
 CADRE_API void cadre_normalization_release(cadre_normalization *normalization);
 
 /* What it was made with or found: CADRE_F64, each of shape [features], or scalars. One reference of
@@ -172,11 +177,14 @@ CADRE_API cadre_status cadre_normalization_moments(
     const cadre_normalization *normalization, cadre_tensor **ret_mean, cadre_tensor **ret_variance);
 
 /* Applies it to `values`, of any floating or integer type whose size along the axis is that of the
- * features, and undoes it: x * max(sqrt(variance), 1e-7) + mean. The result has the same shape; it
- * is CADRE_F64 for CADRE_F64 and else CADRE_F32, and the caller's; on error it is NULL.
- * INVALID_ARGUMENT names the shape that does not fit. (Normalization; with invert=True.) */
+ * features. The result has the same shape; it is CADRE_F64 for CADRE_F64 and else CADRE_F32, and
+ * the caller's; on error it is NULL. INVALID_ARGUMENT names the shape that does not fit.
+ * (Normalization.) */
 CADRE_API cadre_status cadre_normalization_apply(const cadre_normalization *normalization,
     const cadre_tensor *values, cadre_tensor **ret_values);
+
+/* Undoes it: x * max(sqrt(variance), 1e-7) + mean. All else is as in cadre_normalization_apply.
+ * (Normalization with invert=True.) */
 CADRE_API cadre_status cadre_normalization_invert(const cadre_normalization *normalization,
     const cadre_tensor *values, cadre_tensor **ret_values);
 
@@ -187,7 +195,7 @@ CADRE_API cadre_status cadre_normalization_map(
 /* --- map functions for cadre_dataset_map with their options as `user`, which outlive the dataset.
  * They change one component of each element, a row or a batch, and pass on the others. --- */
 
-/* Zeroed: the defaults. */
+/* The numbers of cadre_rescaling_map. Zeroed: the defaults. */
 typedef struct cadre_rescaling_options {
     uint32_t component; /* that is changed */
     double scale;       /* 0: 1 */
@@ -206,7 +214,8 @@ typedef enum cadre_encoding_mode {
     CADRE_ENCODE_COUNT      /* how often each is in it: [..., n] gives [..., num_tokens] */
 } cadre_encoding_mode;
 
-/* Zeroed: the defaults, but for num_tokens. */
+/* What cadre_category_encoding_map makes of which component. Zeroed: the defaults, but for
+ * num_tokens. */
 typedef struct cadre_category_encoding_options {
     uint32_t component; /* that is changed */
     int64_t num_tokens; /* categories, which are 0 to one less */
@@ -227,13 +236,14 @@ CADRE_API cadre_status cadre_category_encoding_map(
  * is drawn for by itself, of any type but CADRE_STRING. Two maps with one seed draw the same: an
  * image and its mask. INVALID_ARGUMENT: another shape. --- */
 
+/* In which directions an image may be flipped. */
 typedef enum cadre_flip_mode {
     CADRE_FLIP_BOTH,       /* each way by itself */
     CADRE_FLIP_HORIZONTAL, /* left to right */
     CADRE_FLIP_VERTICAL
 } cadre_flip_mode;
 
-/* Zeroed: the defaults. */
+/* How cadre_random_flip_map flips. Zeroed: the defaults. */
 typedef struct cadre_random_flip_options {
     uint32_t component; /* that is changed */
     cadre_flip_mode mode;
@@ -244,7 +254,7 @@ typedef struct cadre_random_flip_options {
 CADRE_API cadre_status cadre_random_flip_map(
     const cadre_element *in, cadre_element *ret_out, void *options);
 
-/* Zeroed: the defaults, but for height and width. */
+/* What cadre_random_crop_map cuts out. Zeroed: the defaults, but for height and width. */
 typedef struct cadre_random_crop_options {
     uint32_t component; /* that is changed */
     bool center;        /* the middle of each image, without chance: for evaluation (CenterCrop) */

@@ -75,6 +75,11 @@ extern "C" {
  * use when they differ; UNAVAILABLE when the daemon is not there. The arguments are left as
  * they are; both pointers may be NULL.
  *
+ * Where standard output is a pipe, as in a task, each line is written when its newline is printed,
+ * so that it is seen at once and is kept when the task is killed. C alone would keep 4 KiB back. A
+ * program that has chosen its buffering before, by setvbuf or under stdbuf(1), or sets it
+ * afterwards, has its own; so has one that writes to a file.
+ *
  * From then on a program that dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT says on stderr
  * where: the thread, the call stack, and in the last line, which a job's message then holds, the
  * signal and the function ("cadre: SIGSEGV at address 0x0 in train_step (digits+0x1234)"). Core
@@ -84,12 +89,14 @@ extern "C" {
  * from the program's symbols (not after strip(1)), lines are named by addr2line as it says. */
 CADRE_API cadre_status cadre_init(int *argc, char ***argv);
 
-/* This task's rank, 0 to world_size - 1, and the number of tasks of the job, as they are now: both
- * change between steps when tasks are lost or join. A task that has not joined yet counts itself
- * in, as the last. Before there is a strategy the rank is not decided: 0; after its end both stay
- * what they were. Any context and thread. (MPI_Comm_rank, MPI_Comm_size;
+/* This task's rank, 0 to cadre_world_size() - 1, as it is now: it changes between steps when tasks
+ * are lost or join. A task that has not joined yet is the last. Before there is a strategy the rank
+ * is not decided: 0; after its end it stays what it was. Any context and thread. (MPI_Comm_rank;
  * tf.distribute.cluster_resolver.ClusterResolver.task_id.) */
 CADRE_API uint32_t cadre_rank(void);
+
+/* The number of tasks of the job, as it is now: it changes as ranks do. A task that has not joined
+ * yet counts itself in. Any context and thread. (MPI_Comm_size.) */
 CADRE_API uint32_t cadre_world_size(void);
 
 /* Reports a number about the training to the user, under a name of 1 to 127 bytes: in the progress
@@ -122,10 +129,10 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
  * it. */
 CADRE_API int cadre_finish(cadre_strategy *strategy);
 
-/* For the functions that a program gives to Cadre (replica, map and initializer functions): leaves
- * the reason, made as printf does, where cadre_error_message finds it, so that a report of the
- * failure gives the reason. Returns `status`, UNKNOWN for a number that is none; with CADRE_OK it
- * does nothing. Any thread; texts are cut at 511 bytes.
+/* Says why a function that the program gave to Cadre (a replica, map or initializer function)
+ * fails: leaves the reason, made as printf does, where cadre_error_message finds it, so that a
+ * report of the failure gives the reason. Returns `status`, UNKNOWN for a number that is none; with
+ * CADRE_OK it does nothing. Any thread; texts are cut at 511 bytes.
  *
  *     return cadre_fail(CADRE_INVALID_ARGUMENT, "label %d is not one of 0 to 9", label);
  */

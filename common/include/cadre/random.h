@@ -33,11 +33,11 @@ typedef struct cadre_random {
     uint32_t left;     /* of it */
 } cadre_random;
 
-/* In replica context: this replica's stream of this step. With `replica` NULL, in cross-replica
- * context: the stream of the step that comes next, the same on all tasks, and apart from those of
- * all replicas; `strategy` of the context is used (cadre/strategy.h). `name` (of any length;
- * NULL is "") separates several streams of one step: made twice with one name it draws the same
- * numbers twice. FAILED_PRECONDITION: the replica's function is not running; no strategy. */
+/* Begins a stream: in replica context that of this replica and step. With `replica` NULL, in
+ * cross-replica context: the stream of the step that comes next, the same on all tasks, and apart
+ * from those of all replicas; `strategy` of the context is used (cadre/strategy.h). `name` (of any
+ * length; NULL is "") separates several streams of one step: made twice with one name it draws the
+ * same numbers twice. FAILED_PRECONDITION: the replica's function is not running; no strategy. */
 CADRE_API cadre_status cadre_random_stream(
     const cadre_replica *replica, uint64_t seed, const char *name, cadre_random *ret_random);
 
@@ -46,8 +46,8 @@ CADRE_API cadre_status cadre_random_stream(
 CADRE_API cadre_status cadre_random_for_sample(
     uint64_t seed, const char *name, uint64_t epoch, uint64_t sample, cadre_random *ret_random);
 
-/* In a map function that a dataset calls (cadre_dataset_map): the stream of row `row` of the
- * element that it is called for, 0 of an element that is one sample. It is that of
+/* Begins a stream in a map function that a dataset calls (cadre_dataset_map): that of row `row` of
+ * the element that it is called for, 0 of an element that is one sample. It is that of
  * cadre_random_for_sample for the sample in this row and the epoch that is read: the same whichever
  * task reads it, in whatever batch, with any number of tasks, and when it is read again; another in
  * each epoch. On the thread that was called. FAILED_PRECONDITION: no map function is running;
@@ -61,18 +61,25 @@ CADRE_API cadre_status cadre_random_for_element(
  * (tf.random.Generator.split, jax.random.fold_in.) */
 CADRE_API cadre_random cadre_random_split(const cadre_random *random, uint64_t number);
 
-/* 64 random bits; uniform in [0, 1) with 53 random bits; normal with mean 0 and standard deviation
- * 1 (Box and Muller); uniform in [0, bound), of 0: 0. */
+/* Draws 64 random bits. */
 CADRE_API uint64_t cadre_random_u64(cadre_random *random);
+
+/* Draws a number that is uniform in [0, 1), of 53 random bits. */
 CADRE_API double cadre_random_f64(cadre_random *random);
+
+/* Draws a number that is normal, with mean 0 and standard deviation 1 (Box and Muller). */
 CADRE_API double cadre_random_normal(cadre_random *random);
+
+/* Draws an integer that is uniform in [0, bound); 0 where `bound` is 0. */
 CADRE_API uint64_t cadre_random_below(cadre_random *random, uint64_t bound);
 
-/* Fills a tensor of the caller's, of a floating type: uniform in [low, high), or normal.
- * INVALID_ARGUMENT: another type, a bound that is not finite, low above high, a negative deviation.
- * (tf.random.Generator.uniform, normal.) */
+/* Fills a tensor of the caller's, of a floating type: uniform in [low, high). INVALID_ARGUMENT:
+ * another type, a bound that is not finite, low above high. (tf.random.Generator.uniform.) */
 CADRE_API cadre_status cadre_random_fill_uniform(
     cadre_random *random, double low, double high, cadre_tensor *tensor);
+
+/* Fills a tensor of the caller's, of a floating type: normal. INVALID_ARGUMENT: another type, a
+ * number that is not finite, a negative deviation. (tf.random.Generator.normal.) */
 CADRE_API cadre_status cadre_random_fill_normal(
     cadre_random *random, double mean, double stddev, cadre_tensor *tensor);
 

@@ -40,7 +40,7 @@ extern "C" {
 CADRE_API cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, int32_t axis, cadre_tensor **ret_tensor);
 
-/* The same for all components of `value` and along several axes at once: `axes` are `axis_count`
+/* Reduces all components of `value` and along several axes at once: `axes` are `axis_count`
  * different axes that each component has (a negative one counts from its own last); 0: elementwise.
  * ret_tensors: one place for each component. Mean counts the entries of all the axes: (sum of all)
  * / (sum over the replicas of the product of their sizes). (tf.distribute.Strategy.reduce of a

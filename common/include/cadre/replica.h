@@ -19,10 +19,12 @@ extern "C" {
 /* --- replica context: what a replica function is given. Valid during the call; any thread that the
  * function itself starts and waits for may look at it. Of NULL these return 0. --- */
 
+/* A replica in a step: what a replica function is called with. Borrowed until it returns.
+ * (tf.distribute.ReplicaContext.) */
 typedef struct cadre_replica cadre_replica;
 
-/* 0 .. count - 1 over the whole job: rank of the task * local replicas + local id. The same during
- * a step, not from step to step.
+/* The replica's number in the whole job, from 0 to cadre_replica_count() - 1: rank of the task *
+ * local replicas + local id. The same during a step, not from step to step.
  * (tf.distribute.ReplicaContext.replica_id_in_sync_group.) */
 CADRE_API uint32_t cadre_replica_id(const cadre_replica *replica);
 
@@ -74,7 +76,7 @@ CADRE_API const char *cadre_replica_device(const cadre_replica *replica);
  * are made in cadre_run. (tf.distribute.get_replica_context.) */
 CADRE_API cadre_replica *cadre_replica_current(void);
 
-/* (tf.distribute.ReplicaContext.strategy.) */
+/* The strategy that the replica is of, borrowed. (tf.distribute.ReplicaContext.strategy.) */
 CADRE_API cadre_strategy *cadre_replica_strategy(const cadre_replica *replica);
 
 /* --- merge calls --- */
@@ -150,7 +152,7 @@ typedef cadre_status (*cadre_replica_function)(
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
     void *user, cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[]);
 
-/* The same with several values: the function's inputs are the components of all arguments, one
+/* Runs a step with several values: the function's inputs are the components of all arguments, one
  * after the other.
  *
  *     const cadre_argument arguments[] = {{.values = batch}, {.tensor = rate, .name = "rate"}};

@@ -41,6 +41,8 @@
 extern "C" {
 #endif
 
+/* What becomes of a row and the value for it: their sum, difference, product, ..., or the value.
+ * (tf.Variable.scatter_add, _sub, _mul, _div, _min, _max, _update.) */
 typedef enum cadre_scatter {
     CADRE_SCATTER_ADD = 0,
     CADRE_SCATTER_SUB,
@@ -51,6 +53,8 @@ typedef enum cadre_scatter {
     CADRE_SCATTER_UPDATE /* the row becomes the value */
 } cadre_scatter;
 
+/* Changes the rows of `variable` that value->indices names, as described above. `replica` is NULL
+ * in cross-replica context. */
 CADRE_API cadre_status cadre_variable_scatter(
     cadre_replica *replica, cadre_variable *variable, cadre_scatter how, const cadre_sparse *value);
 

@@ -40,9 +40,10 @@
  * all workers take together are pushed synchronously (cadre_push_options.contributions):
  *
  *     chief, for step s: schedule n closures, each with s among its arguments; cadre_join; s + 1
- *     closure:           cadre_variable_value(NULL, w, {.step = s}, ...)   at once: s - 1 was
- * joined compute cadre_variable_push(NULL, w, CADRE_ASSIGN_UPDATE, gradient, NULL,
- *                            {.contributions = n, .step = s})
+ *     closure:  cadre_variable_value(NULL, w, {.step = s}, ...)   at once: s - 1 was joined
+ *               compute
+ *               cadre_variable_push(NULL, w, CADRE_ASSIGN_UPDATE, gradient, NULL,
+ *                   {.contributions = n, .step = s})
  *
  * The n closures need not run at the same time, and not on n workers: a push returns once it is
  * counted, and the join is the barrier. Each variable counts its own steps, from 0, and checkpoints
@@ -78,6 +79,7 @@
 extern "C" {
 #endif
 
+/* How servers apply a push. Zeroed: at once, whenever it comes. */
 typedef struct cadre_push_options {
     /* Of CADRE_ASSIGN_UPDATE: instead of the optimizer's rate; 0: that one. */
     double rate;
@@ -117,11 +119,12 @@ CADRE_API cadre_status cadre_variable_push(cadre_replica *replica, cadre_variabl
     cadre_assignment how, const cadre_tensor *values, const cadre_tensor *ids,
     const cadre_push_options *options);
 
-/* On the chief, while no closure is scheduled or runs, after a batch that failed, or to number
- * steps again: `step` is the next one. What was contributed to one that is not complete is dropped.
- * A shard that has had all of `step` (and no step behind it) keeps it and passes its pushes over,
- * so that a step that is taken again is applied once to each shard, which then may be of two
- * attempts. FAILED_PRECONDITION: not on the chief; a variable in this process. */
+/* Makes `step` the next synchronous step: on the chief, while no closure is scheduled or runs,
+ * after a batch that failed, or to number steps again. What was contributed to one that is not
+ * complete is dropped. A shard that has had all of `step` (and no step behind it) keeps it and
+ * passes its pushes over, so that a step that is taken again is applied once to each shard, which
+ * then may be of two attempts. FAILED_PRECONDITION: not on the chief; a variable in this process.
+ */
 CADRE_API cadre_status cadre_variable_begin_step(cadre_variable *variable, uint64_t step);
 
 #ifdef __cplusplus

@@ -32,6 +32,7 @@ CADRE_API cadre_dataset *cadre_dataset_tensor_slices(cadre_tensor *const tensors
 
 /* --- the program's own. Read in order; not indexable. --- */
 
+/* Elements that functions of the program make, one after the other. */
 typedef struct cadre_generator {
     /* What the elements look like, checked on each; dims may be CADRE_DIMENSION_ANY. Copied. */
     const cadre_element_spec *output;
@@ -48,11 +49,11 @@ typedef struct cadre_generator {
     void *user; /* outlives the dataset */
 } cadre_generator;
 
-/* Each iteration is a pass, and several may be open at a time; Cadre's threads make the calls, not
- * always the same one for a pass. Going on in the middle of an epoch generates its beginning again.
- * All workers of a job must generate the same elements in the same order
- * (make randomness a function of the epoch), unless each has a pipeline of its own.
- * (tf.data.Dataset.from_generator.) */
+/* The elements that the generator makes. Each iteration is a pass, and several may be open at a
+ * time; Cadre's threads make the calls, not always the same one for a pass. Going on in the middle
+ * of an epoch generates its beginning again. All workers of a job must generate the same elements
+ * in the same order (make randomness a function of the epoch), unless each has a pipeline of its
+ * own. (tf.data.Dataset.from_generator.) */
 CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generator);
 
 /* --- files ---
@@ -61,12 +62,14 @@ CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generato
  * they do the names that cadre_dataset_interleave reads: task i of W reads the paths i, i + W, ...,
  * one after the other. */
 
+/* How files are compressed; each as a whole. */
 typedef enum cadre_compression {
     CADRE_COMPRESSION_NONE = 0,
     CADRE_COMPRESSION_GZIP,
     CADRE_COMPRESSION_ZLIB
 } cadre_compression;
 
+/* The order of cadre_dataset_list_files. Zeroed: sorted by name. */
 typedef struct cadre_list_files_options {
     bool shuffle;  /* another order each epoch; false: sorted by name */
     uint64_t seed; /* of the shuffle: the same on all workers */
@@ -79,7 +82,7 @@ typedef struct cadre_list_files_options {
 CADRE_API cadre_dataset *cadre_dataset_list_files(
     const char *const patterns[], size_t pattern_count, const cadre_list_files_options *options);
 
-/* Zeroed: the defaults. */
+/* How TFRecord files are read. Zeroed: the defaults. */
 typedef struct cadre_tfrecord_options {
     cadre_compression compression;
     /* Where the index of the records' places is kept, once made: NULL beside each file, as
@@ -104,6 +107,7 @@ typedef struct cadre_tfrecord_options {
 CADRE_API cadre_dataset *cadre_dataset_tfrecord(
     const char *const paths[], size_t path_count, const cadre_tfrecord_options *options);
 
+/* How files of text are read. Zeroed: the defaults. */
 typedef struct cadre_text_options {
     cadre_compression compression;
     int64_t line_bytes; /* the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
@@ -114,7 +118,7 @@ typedef struct cadre_text_options {
 CADRE_API cadre_dataset *cadre_dataset_text_lines(
     const char *const paths[], size_t path_count, const cadre_text_options *options);
 
-/* Zeroed: the defaults. */
+/* Where records lie in their files, and what they are of. Zeroed: the defaults. */
 typedef struct cadre_fixed_length_options {
     int64_t header_bytes; /* of each file, skipped at its beginning */
     int64_t footer_bytes; /* and at its end */
@@ -150,12 +154,14 @@ CADRE_API cadre_dataset *cadre_dataset_npy(const char *path);
 /* --- the files of a list of names --- */
 
 /* For cadre_dataset_flat_map and cadre_dataset_interleave on names of files, such as those of
- * cadre_dataset_list_files: the file that the element (one scalar string) names, as a source.
+ * cadre_dataset_list_files: the records of the file that the element (one scalar string) names.
  * `user` is NULL, or the options, which outlive the dataset.
  *
  *     data = cadre_dataset_interleave(names, cadre_open_tfrecord, NULL, NULL); */
 CADRE_API cadre_status cadre_open_tfrecord(
     const cadre_element *in, cadre_dataset **ret_data, void *user);
+
+/* The lines of the file that the element names, as cadre_dataset_text_lines reads them. */
 CADRE_API cadre_status cadre_open_text_lines(
     const cadre_element *in, cadre_dataset **ret_data, void *user);
 

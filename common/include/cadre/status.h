@@ -7,6 +7,7 @@
 extern "C" {
 #endif
 
+/* Before what the shared libraries export. */
 #define CADRE_API __attribute__((visibility("default")))
 
 /* The canonical gRPC codes with gRPC's numbers (grpc/status.h), as TensorFlow's errors use them. */
@@ -42,6 +43,8 @@ CADRE_API const char *cadre_error_message(void);
 /* For a program's own main(): prints the message to stderr and exits with status 1 when `call`
  * fails. */
 #define CADRE_CHECK(call) cadre_check((call), #call, __FILE__, __LINE__)
+
+/* What CADRE_CHECK calls: with CADRE_OK it returns at once. */
 CADRE_API void cadre_check(
     cadre_status status, const char *call, const char *file, int line_number);
 

@@ -53,12 +53,13 @@
 extern "C" {
 #endif
 
+/* A strategy, with all that is made in its scope. */
 typedef struct cadre_strategy cadre_strategy;
 
-/* What the job was started with: mirrored in a job of one task (also by hand, without any daemon),
- * multi-worker mirrored in one of several. Waits until all tasks of the job are there, unless the
- * job is under way: then it returns at once, and the task prepares alone until its program comes to
- * a step.
+/* The strategy that the job was started with: mirrored in a job of one task (also by hand, without
+ * any daemon), multi-worker mirrored in one of several. Waits until all tasks of the job are there,
+ * unless the job is under way: then it returns at once, and the task prepares alone until its
+ * program comes to a step.
  *
  * This and the other constructors: on success the strategy is the caller's, to be given to
  * cadre_finish or cadre_strategy_release; on error *ret_strategy is NULL. FAILED_PRECONDITION:
@@ -82,7 +83,7 @@ CADRE_API cadre_status cadre_strategy_one_device(const char *device, cadre_strat
  * several tasks. (tf.distribute.MirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy **ret_strategy);
 
-/* The same with a replica on each of `count` devices, replica r on devices[r]. INVALID_ARGUMENT: an
+/* Replicas of this process on `count` devices, replica r on devices[r]. INVALID_ARGUMENT: an
  * empty list, not a device's name, a device twice. FAILED_PRECONDITION: a device of another task, a
  * GPU that is not there, or the job was started with another number of replicas. GPUs and CPUs may
  * stand in one list: then sums go through the memory of the host, and a warning says so.
@@ -97,10 +98,10 @@ CADRE_API cadre_status cadre_strategy_mirrored_devices(
 CADRE_API cadre_status cadre_strategy_central_storage(const char *const compute_devices[],
     size_t count, const char *parameter_device, cadre_strategy **ret_strategy);
 
-/* `replicas`, as above, in each task of the job. All tasks have equally many. In a cluster that
- * TF_CONFIG, Slurm or the program describes the chief, if it has one, and the workers are the job;
- * ps tasks take no part, and in one of them it is FAILED_PRECONDITION.
- * (tf.distribute.MultiWorkerMirroredStrategy.) */
+/* `replicas` in each task of the job, as cadre_strategy_mirrored has them in one. All tasks have
+ * equally many. In a cluster that TF_CONFIG, Slurm or the program describes the chief, if it has
+ * one, and the workers are the job; ps tasks take no part, and in one of them it is
+ * FAILED_PRECONDITION. (tf.distribute.MultiWorkerMirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
     uint32_t replicas, cadre_strategy **ret_strategy);
 
@@ -111,8 +112,8 @@ CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
  * update), or in a closure, and cadre_error_message has the reason. */
 CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
 
-/* The next four may be called from any context and thread. Of NULL, and of a strategy that has
- * ended, they return 0 and false. */
+/* --- looking at it. Any context and thread. Of NULL, and of a strategy that has ended, they return
+ * 0 and false. --- */
 
 /* Replicas of the whole job, as it is now; of a task that has not joined yet: as it would be with
  * it. With parameter servers: those of one worker, which is how many run a step of a closure.
@@ -130,6 +131,8 @@ CADRE_API bool cadre_strategy_is_chief(const cadre_strategy *strategy);
 /* Steps that the state of this task holds: the ledger's position, never the program's own count. */
 CADRE_API uint64_t cadre_strategy_position(const cadre_strategy *strategy);
 
+/* --- its devices, and a description --- */
+
 /* Which devices of a strategy. */
 typedef enum cadre_device_list {
     /* Of this task's replicas, in order of local id.
@@ -141,9 +144,9 @@ typedef enum cadre_device_list {
     CADRE_PARAMETER_DEVICES
 } cadre_device_list;
 
-/* Their canonical names: *ret_devices[*ret_count], the strategy's. Any context and thread.
- * FAILED_PRECONDITION: NULL, or one that has ended.
- * INVALID_ARGUMENT: not one of the lists. */
+/* The canonical names of these devices: *ret_devices[*ret_count], the strategy's. Any context and
+ * thread. FAILED_PRECONDITION: NULL, or one that has ended. INVALID_ARGUMENT: not one of the lists.
+ */
 CADRE_API cadre_status cadre_strategy_devices(const cadre_strategy *strategy,
     cadre_device_list which, const char *const **ret_devices, uint32_t *ret_count);
 
@@ -171,13 +174,13 @@ CADRE_API cadre_status cadre_describe(const cadre_strategy *strategy, FILE *file
  * one's scope. (tf.distribute.Strategy.scope.) */
 CADRE_API cadre_status cadre_scope_enter(cadre_strategy *strategy);
 
-/* FAILED_PRECONDITION: the thread's innermost scope is not one of this strategy. A scope ends with
- * its strategy too; then it need not be left. */
+/* Leaves the thread's innermost scope. FAILED_PRECONDITION: it is not one of this strategy. A scope
+ * ends with its strategy too; then it need not be left. */
 CADRE_API cadre_status cadre_scope_leave(cadre_strategy *strategy);
 
-/* Makes it current outside of scopes, in all threads but those of workers; NULL: none. It ends with
- * the strategy. FAILED_PRECONDITION inside a scope, a replica function or one that a worker runs.
- * (tf.distribute.experimental_set_strategy.) */
+/* Makes the strategy current outside of scopes, in all threads but those of workers; NULL: none. It
+ * ends with the strategy. FAILED_PRECONDITION inside a scope, a replica function or one that a
+ * worker runs. (tf.distribute.experimental_set_strategy.) */
 CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
 
 /* The current strategy: in a replica function its own; else of the scope; else in a function that a
@@ -192,8 +195,11 @@ CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
  * goes on from nothing, and ends with the process: it is not to be released, and counts neither as
  * the only open strategy nor among the 64.
  * NULL, and cadre_error_message says why: before cadre_init, in a plain program (cadre/plain.h),
- * without memory. (tf.distribute.get_strategy, has_strategy.) */
+ * without memory. (tf.distribute.get_strategy.) */
 CADRE_API cadre_strategy *cadre_strategy_current(void);
+
+/* Whether the current strategy is another one than the default strategy. Any thread.
+ * (tf.distribute.has_strategy.) */
 CADRE_API bool cadre_has_strategy(void);
 
 /* Whether the calling thread is in a strategy's scope (or one is set) and in no replica function.

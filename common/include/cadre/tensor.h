@@ -17,10 +17,11 @@
 extern "C" {
 #endif
 
-#define CADRE_RANK_MAX      8
+#define CADRE_RANK_MAX      8  /* dimensions of a tensor */
 #define CADRE_TENSOR_ALIGN  64 /* bytes: what the memory of a created tensor is aligned to */
 #define CADRE_DIMENSION_ANY ((int64_t)-1) /* in a spec only: a dimension that is not known */
 
+/* The type of a tensor's elements, in the processor's byte order. */
 typedef enum cadre_dtype {
     CADRE_DTYPE_NONE = 0, /* no type: what a zeroed struct holds; never the type of a tensor */
     CADRE_F64,
@@ -45,6 +46,7 @@ typedef struct cadre_string {
     size_t size;
 } cadre_string;
 
+/* Elements of one type in a shape; reference-counted. */
 typedef struct cadre_tensor cadre_tensor;
 
 /* What several tensors beside each other are together; the last of them carries the mark
@@ -71,7 +73,7 @@ CADRE_API const char *cadre_dtype_name(cadre_dtype dtype);
 CADRE_API cadre_status cadre_tensor_create(
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor);
 
-/* The same with a copy of the values at `data`: row-major, as many as `dims` say. For CADRE_STRING
+/* A tensor with a copy of the values at `data`: row-major, as many as `dims` say. For CADRE_STRING
  * `data` is an array of struct cadre_string whose bytes are copied too. `data` may be NULL only
  * when there are no elements. Errors as above. (tf.constant.) */
 CADRE_API cadre_status cadre_tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
@@ -94,9 +96,13 @@ typedef void (*cadre_release_function)(void *data, void *user);
 CADRE_API cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     void *data, cadre_release_function release, void *user, cadre_tensor **ret_tensor);
 
-/* Scalars (rank 0), the caller's to release. */
+/* A scalar (rank 0) of CADRE_F32. */
 CADRE_API cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor);
+
+/* A scalar of CADRE_F64. */
 CADRE_API cadre_status cadre_tensor_from_f64(double value, cadre_tensor **ret_tensor);
+
+/* A scalar of CADRE_I64. */
 CADRE_API cadre_status cadre_tensor_from_i64(int64_t value, cadre_tensor **ret_tensor);
 
 /* Rows [first, first + count) along the first dimension, sharing the memory of `tensor` (whose
@@ -123,7 +129,10 @@ CADRE_API void cadre_tensor_release(cadre_tensor *tensor);
 
 /* --- looking at them. None fails; of NULL they return 0, NULL and CADRE_DTYPE_NONE. --- */
 
+/* The type of its elements. */
 CADRE_API cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor);
+
+/* How many dimensions it has; 0 for a scalar. */
 CADRE_API uint32_t cadre_tensor_rank(const cadre_tensor *tensor);
 
 /* `rank` sizes; valid as long as the tensor. */
@@ -151,7 +160,11 @@ CADRE_API const char *cadre_tensor_device(const cadre_tensor *tensor);
  * address, which the processor cannot follow (cadre_tensor_device). Write only to tensors
  * you created: one that came out of a dataset may share its memory with the source. */
 CADRE_API void *cadre_tensor_data(cadre_tensor *tensor);
+
+/* The elements as cadre_tensor_data gives them, to read only. */
 CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);
+
+/* --- printing and describing them --- */
 
 /* Prints it, and a line's end, as TensorFlow does:
  *

@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/* A file that is being written, by one thread at a time. */
 typedef struct cadre_tfrecord_writer cadre_tfrecord_writer;
 
 /* Begins a file. It is written under another name beside `path` and gets that name, replacing

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 #define CADRE_SHUFFLE_ALL    ((int64_t)-1) /* permutes the whole set, in O(1) memory */
-#define CADRE_REPEAT_FOREVER ((int64_t)-1)
+#define CADRE_REPEAT_FOREVER ((int64_t)-1) /* without an end */
 #define CADRE_SHARD_BY_HINT  ((int64_t)-1) /* as many shards as CADRE_SHARD_HINT says */
 #define CADRE_PARALLEL_AUTO  ((int32_t)-1) /* one thread per processor */
 
@@ -41,6 +41,8 @@ typedef cadre_status (*cadre_reduce_function)(
 
 /* --- one element for one. They keep indexability. --- */
 
+/* How a map is carried out. Zeroed: one call at a time, and what the function returns is found by
+ * calling it. */
 typedef struct cadre_map_options {
     /* What the function returns, checked on each call; dims may be CADRE_DIMENSION_ANY. Its names
      * are those of the components; row splits and dense shapes are marked in `composite`. NULL:
@@ -102,6 +104,7 @@ CADRE_API cadre_dataset *cadre_dataset_filter(
  * different elements in memory. Not indexable. (tf.data.Dataset.unique.) */
 CADRE_API cadre_dataset *cadre_dataset_unique(cadre_dataset *data);
 
+/* What a shuffle does in the epochs after the first. Zeroed: another order each epoch. */
 typedef struct cadre_shuffle_options {
     bool once; /* one order for all epochs (reshuffle_each_iteration=False) */
 } cadre_shuffle_options;
@@ -114,9 +117,12 @@ typedef struct cadre_shuffle_options {
 CADRE_API cadre_dataset *cadre_dataset_shuffle(
     cadre_dataset *data, int64_t buffer_size, uint64_t seed, const cadre_shuffle_options *options);
 
-/* The first `count` elements, all but the first `count`; count >= 0, and may be more than there
- * are. Keep indexability. (tf.data.Dataset.take, skip.) */
+/* The first `count` elements; count >= 0, and may be more than there are. Keeps indexability.
+ * (tf.data.Dataset.take.) */
 CADRE_API cadre_dataset *cadre_dataset_take(cadre_dataset *data, int64_t count);
+
+/* All but the first `count` elements; count >= 0, and may be more than there are. Keeps
+ * indexability. (tf.data.Dataset.skip.) */
 CADRE_API cadre_dataset *cadre_dataset_skip(cadre_dataset *data, int64_t count);
 
 /* Elements index, index + shards, ...; 0 <= index < shards. Keeps indexability. Distributed input
@@ -140,6 +146,7 @@ CADRE_API cadre_dataset *cadre_dataset_concatenate(cadre_dataset *data, cadre_da
 CADRE_API cadre_dataset *cadre_dataset_flat_map(
     cadre_dataset *data, cadre_dataset_function function, void *user);
 
+/* How many datasets are read by turns, and how. Zeroed: the defaults. */
 typedef struct cadre_interleave_options {
     int64_t cycle_length; /* datasets read by turns; 0: 16 */
     int64_t block_length; /* elements of one before the next one's turn; 0: 1 */
@@ -147,7 +154,8 @@ typedef struct cadre_interleave_options {
     bool unordered;       /* as in cadre_map_options */
 } cadre_interleave_options;
 
-/* The same by turns. `options` may be NULL. (tf.data.Dataset.interleave.) */
+/* The elements of the datasets that `function` makes, a block of each by turns. `options` may be
+ * NULL. (tf.data.Dataset.interleave.) */
 CADRE_API cadre_dataset *cadre_dataset_interleave(cadre_dataset *data,
     cadre_dataset_function function, void *user, const cadre_interleave_options *options);
 
@@ -160,6 +168,8 @@ CADRE_API cadre_dataset *cadre_dataset_interleave(cadre_dataset *data,
 CADRE_API cadre_dataset *cadre_dataset_batch(
     cadre_dataset *data, int64_t size, bool drop_remainder);
 
+/* To which shapes elements are padded, and with what. Zeroed: to the largest of each batch, with 0,
+ * false or "". */
 typedef struct cadre_padded_batch_options {
     /* Shapes to pad to; CADRE_DIMENSION_ANY: the largest of the batch. NULL: that everywhere. Only
      * rank and dims are looked at. Copied. */
@@ -207,6 +217,7 @@ CADRE_API cadre_dataset *cadre_dataset_prefetch(cadre_dataset *data, int64_t dep
  * (tf.data.experimental.assert_cardinality.) */
 CADRE_API cadre_dataset *cadre_dataset_assert_cardinality(cadre_dataset *data, int64_t count);
 
+/* What a dataset says of how it is distributed and read. Zeroed: nothing is set. */
 typedef struct cadre_dataset_options {
     bool has_auto_shard; /* `auto_shard` holds where cadre_input_options leave AUTO */
     cadre_shard_policy auto_shard;

@@ -24,14 +24,18 @@ typedef struct cadre_per_replica cadre_per_replica;
 /* One reference more, given back with release; NULL is passed through and allowed. Values that the
  * library hands out are *borrowed*: its comment says until when. Retain one to keep it longer, also
  * beyond the strategy. Of one that has ended retain gives NULL, and functions that take it
- * INVALID_ARGUMENT, unless 64 others have ended since. A release of what the program holds no
- * reference of does nothing but warn and leave the reason in cadre_error_message. Any
- * thread. */
+ * INVALID_ARGUMENT, unless 64 others have ended since. Any thread. */
 CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
+
+/* Gives one reference back; the last one frees the value and its references of tensors. NULL is
+ * allowed. A release of what the program holds no reference of does nothing but warn and leave the
+ * reason in cadre_error_message. Any thread. */
 CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
 
-/* How many replicas (those of this task) and components it has; of NULL 0. */
+/* How many replicas it is of: those of this task. Of NULL 0. */
 CADRE_API uint32_t cadre_per_replica_count(const cadre_per_replica *value);
+
+/* How many components it has: tensors of each replica. Of NULL 0. */
 CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
 
 /* The tensors of component `component` of this task's replicas, in order of local id: an array of

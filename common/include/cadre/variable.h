@@ -32,10 +32,12 @@
 extern "C" {
 #endif
 
+/* A variable of a strategy: one component a replica, or one for all. The strategy's. (tf.Variable.)
+ */
 typedef struct cadre_variable cadre_variable;
 typedef struct cadre_partitioner cadre_partitioner; /* cadre/parameter_server.h */
 
-/* tf.VariableSynchronization.
+/* When the components of a variable are made equal. (tf.VariableSynchronization.)
  * ON_READ is for what each replica counts for itself, such as a metric. A replica reads and writes
  * its own component, without a collective; in cross-replica context reading gives what the
  * aggregation makes of all of them: the sum, the mean, the first replica's. Cadre keeps this total
@@ -57,8 +59,8 @@ typedef enum cadre_synchronization {
     CADRE_SYNC_ON_READ   /* per replica, combined when read */
 } cadre_synchronization;
 
-/* tf.VariableAggregation: what an assignment in replica context does with the replicas' values, and
- * of ON_READ what reading makes of them. */
+/* What an assignment in replica context does with the replicas' values, and of ON_READ what reading
+ * makes of them. (tf.VariableAggregation.) */
 typedef enum cadre_aggregation {
     CADRE_AGGREGATION_NONE = 0, /* each its own; of ON_WRITE the program keeps them equal */
     CADRE_AGGREGATION_SUM,
@@ -66,6 +68,7 @@ typedef enum cadre_aggregation {
     CADRE_AGGREGATION_ONLY_FIRST_REPLICA
 } cadre_aggregation;
 
+/* What a variable holds at first. (tf.keras.initializers.) */
 typedef enum cadre_initializer_kind {
     CADRE_INITIALIZER_ZEROS = 0,
     CADRE_INITIALIZER_CONSTANT, /* `value`; for integers rounded towards zero */
@@ -81,6 +84,7 @@ typedef enum cadre_initializer_kind {
 typedef cadre_status (*cadre_initializer_function)(
     void *values, int64_t count, cadre_dtype dtype, void *user);
 
+/* The first value of a variable. Zeroed: zeros. Each kind uses the members that it names. */
 typedef struct cadre_initializer {
     cadre_initializer_kind kind;
     double value;
@@ -93,7 +97,7 @@ typedef struct cadre_initializer {
     void *user;
 } cadre_initializer;
 
-/* Of a variable (cadre_variable_kind). */
+/* What a variable is, as its synchronization, aggregation and placement have made it. */
 typedef enum cadre_kind {
     CADRE_VARIABLE_REGULAR = 0,
     CADRE_VARIABLE_MIRRORED,
@@ -115,7 +119,7 @@ typedef enum cadre_variable_placement {
                                   (INVALID_ARGUMENT: it has another type or shape) */
 } cadre_variable_placement;
 
-/* Zeroed: zeros, AUTO, NONE. */
+/* How a variable is made, combined and placed. Zeroed: zeros, AUTO, NONE. */
 typedef struct cadre_variable_options {
     cadre_initializer initializer; /* UNIFORM and NORMAL need a floating type */
     cadre_synchronization synchronization;
@@ -202,20 +206,32 @@ CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const cha
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable);
 
-/* By name. `strategy` NULL: of the current one (cadre_strategy_current). In closures and
- * evaluators, and on their chief, also those that parameter servers hold; the same each time, the
- * process's. NOT_FOUND names those that there are. FAILED_PRECONDITION: the strategy has ended, or
- * there is none. Any context and thread. */
+/* Finds a variable by name. `strategy` NULL: of the current one (cadre_strategy_current). In
+ * closures and evaluators, and on their chief, also those that parameter servers hold; the same
+ * each time, the process's. NOT_FOUND names those that there are. FAILED_PRECONDITION: the strategy
+ * has ended, or there is none. Any context and thread. */
 CADRE_API cadre_status cadre_variable_find(
     const cadre_strategy *strategy, const char *name, cadre_variable **ret_variable);
 
-/* The name, borrowed for as long as the strategy. This and the five below: any context and thread;
- * of NULL, and of one that ended with its strategy: "", CADRE_DTYPE_NONE, 0 and NULL. */
+/* --- looking at one. Any context and thread. Of NULL, and of one that ended with its strategy,
+ * these return "", CADRE_DTYPE_NONE, 0, NULL and false. --- */
+
+/* Its name, borrowed for as long as the strategy. (tf.Variable.name.) */
 CADRE_API const char *cadre_variable_name(const cadre_variable *variable);
+
+/* The type of its elements. */
 CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
+
+/* How many dimensions it has; 0 for a scalar. */
 CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
+
+/* Its `rank` sizes, borrowed for as long as the strategy. */
 CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
-CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
+
+/* How many elements it has: the product of its sizes. */
+CADRE_API int64_t cadre_variable_count(const cadre_variable *variable);
+
+/* How its components are kept: mirrored, combined when read, ... */
 CADRE_API cadre_kind cadre_variable_kind(const cadre_variable *variable);
 
 /* Whether it was created in the scope of this strategy; of the default strategy: in none, so that
@@ -223,6 +239,8 @@ CADRE_API cadre_kind cadre_variable_kind(const cadre_variable *variable);
  * (tf.distribute.StrategyExtended.variable_created_in_scope.) */
 CADRE_API bool cadre_variable_created_in_scope(
     const cadre_strategy *strategy, const cadre_variable *variable);
+
+/* --- its components, and its end --- */
 
 /* Components on this task; 1 of CADRE_STRING; of one on servers its shards. */
 CADRE_API uint32_t cadre_variable_components(const cadre_variable *variable);
@@ -244,6 +262,8 @@ CADRE_API cadre_status cadre_variable_component_rows(
 
 /* Ends a regular variable. Others belong to their strategy: then, and for NULL, nothing. */
 CADRE_API void cadre_variable_release(cadre_variable *variable);
+
+/* --- reading --- */
 
 /* The elements, row-major: of this replica's component. With `replica` NULL: of the replica whose
  * function or update the thread runs, and in cross-replica context of the first local one, or
@@ -284,12 +304,13 @@ CADRE_API cadre_status cadre_variable_value(const cadre_replica *replica, cadre_
 CADRE_API cadre_status cadre_variable_gather(const cadre_replica *replica, cadre_variable *variable,
     const cadre_tensor *ids, const cadre_read_options *options, cadre_tensor **ret_rows);
 
+#define CADRE_SLICE_DEFAULT INT64_MIN       /* in place of a bound or a step: Python's default */
+#define CADRE_SLICE_ROW     (INT64_MIN + 1) /* in place of `end`: one row, whose axis goes */
+
 /* Python's slice [begin:end:step] of the first axis, a copy likewise; missing bounds, or step, by
  * CADRE_SLICE_DEFAULT. With CADRE_SLICE_ROW as `end` the row `begin` alone, of rank less by one,
  * which counts from the end when it is negative: OUT_OF_RANGE. INVALID_ARGUMENT: step 0, a scalar,
  * strings. (ShardedVariable.__getitem__.) */
-#define CADRE_SLICE_DEFAULT INT64_MIN
-#define CADRE_SLICE_ROW     (INT64_MIN + 1)
 CADRE_API cadre_status cadre_variable_slice(const cadre_replica *replica, cadre_variable *variable,
     int64_t begin, int64_t end, int64_t step, cadre_tensor **ret_rows);
 
@@ -319,10 +340,15 @@ CADRE_API cadre_status cadre_variable_local_results(
 /* Reads of aggregating variables between enter and leave give what the first of them gave, even
  * after writes: a copy of it, valid until leave. A scope entered in cross-replica context holds for
  * the thread and for the replicas that run meanwhile; one entered in a replica function for that
- * replica, and ends with the function at the latest. INVALID_ARGUMENT: in a scope already.
- * FAILED_PRECONDITION: leave without enter. (The variable caching scope of tf.distribute.) */
+ * replica, and ends with the function at the latest. INVALID_ARGUMENT: in a scope already. (The
+ * variable caching scope of tf.distribute.) */
 CADRE_API cadre_status cadre_caching_scope_enter(void);
+
+/* Ends the thread's or replica's caching scope with its copies. FAILED_PRECONDITION: there is none.
+ */
 CADRE_API cadre_status cadre_caching_scope_leave(void);
+
+/* --- writing --- */
 
 /* This replica's component to write through, in the apply part of a step: after its last
  * collective. On a GPU the GPU's address, to be written by what is launched on the replica's stream

@@ -76,7 +76,7 @@ static bool open_listeners(int ranks)
         struct cadre_error error;
         snprintf(host, sizeof host, "127.0.0.%d", i * hosts / ranks + 1);
         members[i].replicas = 1;
-        if (mesh_listener_open(host, &listeners[i], members[i].address, &error) != CADRE_OK) {
+        if (mesh_listener_open(host, NULL, &listeners[i], members[i].address, &error) != CADRE_OK) {
             return tell("listening", &error);
         }
     }

@@ -110,8 +110,8 @@ static bool over_tcp(void)
     struct cadre_error error;
     bool done = true;
     for (int i = 0; i < 2 && done; i++) {
-        done =
-            mesh_listener_open("127.0.0.1", &listeners[i], members[i].address, &error) == CADRE_OK;
+        done = mesh_listener_open("127.0.0.1", NULL, &listeners[i], members[i].address, &error) ==
+               CADRE_OK;
     }
     for (uint32_t i = 0; i < 2 && done; i++) {
         struct mesh_config config = {.generation = 1,

@@ -123,7 +123,7 @@ static bool measure(const char *name, uint32_t tasks_per_host)
         struct cadre_error error;
         snprintf(host, sizeof host, "127.0.0.%u", i / tasks_per_host + 1);
         members[i].replicas = 1;
-        if (mesh_listener_open(host, &listeners[i], members[i].address, &error) != CADRE_OK) {
+        if (mesh_listener_open(host, NULL, &listeners[i], members[i].address, &error) != CADRE_OK) {
             fprintf(stderr, "mesh_form: %s\n", error.text);
             return false;
         }

@@ -187,7 +187,7 @@ int main(int argc, char **argv)
     static const struct servers_kind kind = {open_client, run, names};
     struct cadre_error error = {0};
     struct link_listener *listener = NULL;
-    if (link_listener_open("127.0.0.1", &listener, server_address, &error) != CADRE_OK) {
+    if (link_listener_open("127.0.0.1", NULL, &listener, server_address, &error) != CADRE_OK) {
         fail(&error);
     }
     pid_t server = fork();

@@ -117,7 +117,7 @@ static void test_no_task_there(void **state)
     struct mesh_listener *gone = NULL;
     world_open(&world, &three);
     /* A port that was free just before. */
-    assert_ok(mesh_listener_open("127.0.0.1", &gone, address, &error), &error);
+    assert_ok(mesh_listener_open("127.0.0.1", NULL, &gone, address, &error), &error);
     mesh_listener_close(gone);
     struct mesh_member members[3];
     memcpy(members, world.members, sizeof members);
@@ -243,13 +243,13 @@ static void test_listener_addresses(void **state)
     struct mesh_listener *listener = NULL;
     struct cadre_error error;
     char address[MESH_ADDRESS_BYTES];
-    assert_error(mesh_listener_open("localhost", &listener, address, &error),
+    assert_error(mesh_listener_open("localhost", NULL, &listener, address, &error),
         CADRE_INVALID_ARGUMENT, &error, "localhost");
     assert_null(listener);
-    assert_error(mesh_listener_open("", &listener, address, &error), CADRE_INVALID_ARGUMENT, &error,
-        "numeric");
+    assert_error(mesh_listener_open("", NULL, &listener, address, &error), CADRE_INVALID_ARGUMENT,
+        &error, "numeric");
     /* An address of the documentation range belongs to no host. */
-    cadre_status status = mesh_listener_open("192.0.2.1", &listener, address, &error);
+    cadre_status status = mesh_listener_open("192.0.2.1", NULL, &listener, address, &error);
     assert_int_not_equal(status, CADRE_OK);
     assert_non_null(strstr(error.text, "192.0.2.1"));
     mesh_listener_close(NULL);

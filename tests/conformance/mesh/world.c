@@ -73,7 +73,7 @@ void world_open(struct world *world, const struct world_layout *layout)
         char address[32];
         snprintf(address, sizeof address, "127.0.0.%" PRIu32, layout->hosts[task] + 1);
         assert_ok(mesh_listener_open(
-                      address, &world->listeners[task], world->members[task].address, &error),
+                      address, NULL, &world->listeners[task], world->members[task].address, &error),
             &error);
     }
     seat_replicas(world);

@@ -16,8 +16,8 @@ void pair_start(struct pair *pair, int (*run)(const struct pair *pair, uint32_t 
     int ends[2];
     *pair = (struct pair){.members = {{.replicas = 1}, {.replicas = 1}}};
     for (uint32_t i = 0; i < 2; i++) {
-        assert_ok(
-            mesh_listener_open("127.0.0.1", &pair->listeners[i], pair->members[i].address, &error),
+        assert_ok(mesh_listener_open(
+                      "127.0.0.1", NULL, &pair->listeners[i], pair->members[i].address, &error),
             &error);
     }
     assert_int_equal(pipe(ends), 0);

@@ -255,7 +255,8 @@ static struct agent_setup usual_setup(void)
                                     .orphan_us = 60 * CADRE_US_PER_S,
                                     .grace_us = 100 * CADRE_US_PER_MS},
         .identity = {.name = "agent", .host = "host", .boot_nonce = 5},
-        .mesh_host = "127.0.0.1"};
+        .mesh_host = "127.0.0.1",
+        .mesh_ports = {.first = 47000, .last = 47099}};
 }
 
 struct stage *stage_open_away(uint64_t nonce)

@@ -58,6 +58,7 @@ static void assert_cadre_lines(struct stage *stage, struct played *task)
     assert_line(task, "CADRE_REPLICAS=3");
     assert_line(task, "CADRE_STRATEGY=mirrored");
     assert_line(task, "CADRE_MESH_HOST=127.0.0.1");
+    assert_line(task, "CADRE_MESH_PORTS=47000:47099");
     assert_line(task, "CADRE_OUTPUT_DIR=/tmp/out");
     assert_line(task, "CADRE_TASK=1.2.3");
     assert_line(task, "CADRE_TASK_FRAME=5");

@@ -189,6 +189,8 @@ static void bad_command_lines(void **state)
     BAD("is not within 0", "--cache", "99999999999999TiB");
     BAD("--cache: \"1 MiB\" is not a size such as", "--cache", "1 MiB");
     BAD("--format: \"xml\" is not one of text, json", "--format", "xml");
+    BAD("is not one of text, json; did you mean json?", "--format", "jsn");
+    BAD("unknown option -detach; did you mean --detach?", "-detach");
     BAD("--detach: \"maybe\" is neither true nor false", "--detach=maybe");
     static char large[5000];
     memset(large, 'x', sizeof large - 1);

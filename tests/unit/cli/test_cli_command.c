@@ -1,43 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The command itself where no coordinator is: help, errors, exit codes; and `cadre run`. */
-#include "tests/lib/test.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/lib/program.h"
-
-static char nowhere[256]; /* "CADRE_COORDINATOR=unix:..." where no process listens */
-
-static void run(const char *const *words, struct program_result *ret_result)
-{
-    const char *argv[16] = {CADRE_COMMAND};
-    size_t count = 1;
-    for (; words[count - 1] != NULL; count++) {
-        argv[count] = words[count - 1];
-    }
-    const char *const environment[] = {nowhere, "COLUMNS=80", NULL};
-    const struct program_spec spec = {.argv = argv, .environment = environment};
-    program_run(&spec, ret_result);
-    assert_false(ret_result->timed_out);
-}
-
-static void assert_run(
-    const char *const *words, int exit_code, const char *in_out, const char *in_err)
-{
-    struct program_result result;
-    run(words, &result);
-    if (result.exit_code != exit_code || strstr(result.out, in_out) == NULL ||
-        strstr(result.err, in_err) == NULL) {
-        fail_msg("cadre %s ...: exit code %d, not %d; or \"%s\" is not in the output:\n%s\nor "
-                 "\"%s\" not in the errors:\n%s",
-            words[0] != NULL ? words[0] : "", result.exit_code, exit_code, in_out, result.out,
-            in_err, result.err);
-    }
-    program_result_free(&result);
-}
-
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#include "tests/unit/cli/command.h"
 
 static void help_teaches(void **state)
 {
@@ -45,7 +11,7 @@ static void help_teaches(void **state)
     static const char *const verbs[] = {"run", "submit", "jobs", "job", "logs", "cancel", "get",
         "verify", "workers", "drain", "undrain", "version"};
     struct program_result result;
-    run(WORDS("--help"), &result);
+    command_run(WORDS("--help"), &result);
     assert_int_equal(result.exit_code, 0);
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         char usage[64];
@@ -73,7 +39,7 @@ static void help_names_the_exit_statuses(void **state)
     for (size_t i = 0; i < sizeof overviews / sizeof overviews[0]; i++) {
         struct program_result result;
         const char *above = overviews[i].verb != NULL ? overviews[i].verb : "--help";
-        run(WORDS(above, "--help"), &result);
+        command_run(WORDS(above, "--help"), &result);
         const char *at = strstr(result.out, overviews[i].lines);
         assert_non_null(at);
         assert_non_null(strstr(result.out, "\n\nExit status:\n  0 "));
@@ -99,6 +65,39 @@ static void help_names_the_exit_statuses(void **state)
     assert_run(WORDS("verify", "--help"), 0, "\n  4    partly proved", "");
 }
 
+/* Each verb of the overview completes its own options; without a coordinator there are no jobs. */
+static void each_verb_completes(void **state)
+{
+    (void)state;
+    struct program_result result;
+    command_run(WORDS("__complete", "--", ""), &result);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(result.out, "submit\tsend a program"));
+    unsigned seen = 0;
+    for (const char *at = result.out; *at != ':'; at = strchr(at, '\n') + 1) {
+        char verb[32];
+        assert_int_equal(sscanf(at, "%31s", verb), 1);
+        if (strcmp(verb, "help") != 0 && strcmp(verb, "pki") != 0) {
+            assert_run(WORDS("__complete", "--", verb, "--hel"), 0, "--help\tPrint the help\n", "");
+            assert_run(WORDS("__complete", "--", "help", verb), 0, verb, "");
+            seen++;
+        }
+    }
+    assert_true(seen >= 14);
+    program_result_free(&result);
+    assert_run(WORDS("__complete", "--", "pki", ""), 0, "issue\tissue or renew", "");
+    assert_run(WORDS("__complete", "--", "pki", "issue", "--da"), 0, "--days\t", "");
+    assert_run(WORDS("__complete", "--", "pki", "issue", "dir", "wo"), 0, "worker\n", "");
+    assert_run(WORDS("__complete", "--", "-c"), 0, ":none\n", "");
+    assert_run(WORDS("__complete", "--", "--tls-dir", "x", "ve"), 0, "verify\t", "");
+    command_run(WORDS("__complete", "--", "job", ""), &result);
+    assert_string_equal(result.out, ":none\n");
+    assert_string_equal(result.err, "");
+    program_result_free(&result);
+    assert_run(WORDS("__complete", "--", "no-verb", ""), 0, ":none\n", "");
+    assert_run(WORDS("__complete"), 0, "", "");
+}
+
 /* What does not fit together is refused before anything is started or sent. */
 static void a_ps_job_has_to_fit(void **state)
 {
@@ -121,9 +120,35 @@ static void a_ps_job_has_to_fit(void **state)
             2, "", "no other server can hold a copy of");
         assert_run(WORDS(verb, "--evaluators", "1", "/bin/true"), 2, "", "so it has no evaluator");
     }
-    assert_run(WORDS("run", "-n", "2", "--ps", "1", "--strategy", "parameter_server", "/bin/true"),
-        2, "", "with --ps give --workers");
-    assert_run(WORDS("run", "-n", "2", "--workers", "1", "/bin/true"), 2, "", "are the same");
+}
+
+/* --tasks counts tasks that are alike, --workers those beside --ps; -n is either, and --workers is
+ * --tasks for scripts that are older than it. */
+static void tasks_and_workers_are_counted_apart(void **state)
+{
+    (void)state;
+    static const char *const verbs[] = {"run", "submit"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *verb = verbs[i];
+        assert_run(WORDS(verb, "--help"), 0, "-n, --tasks N|MIN:MAX", "");
+        assert_run(
+            WORDS(verb, "--tasks", "2", "--ps", "1", "--strategy", "parameter_server", "/bin/true"),
+            2, "", "with --ps give --workers");
+        assert_run(WORDS(verb, "-n", "2", "--workers", "1", "/bin/true"), 2, "",
+            "-n and --workers both count the tasks");
+        assert_run(WORDS(verb, "--tasks", "2", "--workers", "1", "/bin/true"), 2, "",
+            "--tasks and --workers both count the tasks");
+        assert_run(WORDS(verb, "--tasks", "0", "/bin/true"), 2, "", "--tasks: \"0\" is neither");
+    }
+    static const char *const options[] = {"-n", "--tasks", "--workers"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_run(
+            WORDS("run", options[i], "2", "sh", "--", "-c", "echo $CADRE_TASKS"), 0, "[1] 2\n", "");
+    }
+    assert_run(
+        WORDS("run", "-n", "2", "--ps", "1", "--strategy", "parameter_server", "sh", "--", "-c",
+            "test $CADRE_TASK_TYPE$CADRE_TASK_INDEX = worker1 || exec sleep 1000; exit 9"),
+        9, "", "worker 1 (slot 2)");
 }
 
 /* The chief is the job: when it is done the others are stopped. */
@@ -237,7 +262,7 @@ static void a_closed_output_is_no_crash(void **state)
 static void assert_script(const char *script, const char *wanted)
 {
     const char *const argv[] = {"sh", "-c", script, CADRE_COMMAND, NULL};
-    const char *const environment[] = {nowhere, NULL};
+    const char *const environment[] = {command_nowhere, NULL};
     const struct program_spec spec = {.argv = argv, .environment = environment};
     struct program_result result;
     program_run(&spec, &result);
@@ -259,19 +284,14 @@ static void streams_may_be_closed(void **state)
     assert_script("{ \"$0\" run sh -c 'seq 20000'; echo $? >&2; } | { read line; }", "1\n");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(nowhere, sizeof nowhere, "CADRE_COORDINATOR=unix:%s/none", test_temp_dir());
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_teaches),
         cmocka_unit_test(help_names_the_exit_statuses),
+        cmocka_unit_test(each_verb_completes),
         cmocka_unit_test(a_ps_job_has_to_fit),
+        cmocka_unit_test(tasks_and_workers_are_counted_apart),
         cmocka_unit_test(a_ps_job_runs_here),
         cmocka_unit_test(wrong_usage_exits_with_2),
         cmocka_unit_test(no_coordinator_exits_with_3),
@@ -280,5 +300,5 @@ int main(void)
         cmocka_unit_test(a_closed_output_is_no_crash),
         cmocka_unit_test(streams_may_be_closed),
     };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, command_set_up, NULL);
 }

@@ -218,7 +218,7 @@ void stage_open(struct stage *stage, uint32_t workers)
     memset(&board, 0, sizeof board);
     pthread_mutex_unlock(&lock);
     struct link_listener *listener = NULL;
-    assert_ok(link_listener_open("127.0.0.1", &listener, stage->address, &error), &error);
+    assert_ok(link_listener_open("127.0.0.1", NULL, &listener, stage->address, &error), &error);
     make_ps_job(stage, 0, &stage->chief);
     stage->chief.listener = listener;
     chief = &stage->chief;

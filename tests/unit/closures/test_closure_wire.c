@@ -277,7 +277,7 @@ static void a_chief_may_send_anything(void **state)
     struct cadre_error error = {0};
     const struct link_admission admission = {.admit = admit, .user = &chief};
     stage_open(&stage, 1);
-    assert_ok(link_listener_open("127.0.0.1", &listener, stage.address, &error), &error);
+    assert_ok(link_listener_open("127.0.0.1", NULL, &listener, stage.address, &error), &error);
     assert_ok(link_listener_start(listener, &stage.chief.terms, &admission, &error), &error);
     stage_start(&stage, 0);
     struct link *link = next_link(&chief);

@@ -43,8 +43,8 @@ void hostile_post(struct hostile *hostile, bool local)
 {
     struct cadre_error error;
     *hostile = (struct hostile){.key = {9, 8, 7}, .local = local, .fd = -1};
-    assert_ok(
-        mesh_listener_open("127.0.0.1", &hostile->listener, hostile->members[0].address, &error),
+    assert_ok(mesh_listener_open(
+                  "127.0.0.1", NULL, &hostile->listener, hostile->members[0].address, &error),
         &error);
     hostile->members[0].replicas = hostile->members[1].replicas = 1;
     snprintf(hostile->members[1].address, sizeof hostile->members[1].address, "%s",

@@ -24,8 +24,8 @@ static int open_listeners(void **state)
     struct cadre_error error;
     for (int i = 0; i < TASKS; i++) {
         members[i].replicas = 1;
-        assert_ok(
-            mesh_listener_open("127.0.0.1", &listeners[i], members[i].address, &error), &error);
+        assert_ok(mesh_listener_open("127.0.0.1", NULL, &listeners[i], members[i].address, &error),
+            &error);
     }
     return 0;
 }
@@ -200,7 +200,7 @@ static void a_dead_address_costs_nothing(void **state)
     char alive[MESH_ADDRESS_BYTES];
     memcpy(alive, members[0].address, sizeof alive);
     struct mesh_listener *dead;
-    assert_ok(mesh_listener_open("127.0.0.1", &dead, members[0].address, &error), &error);
+    assert_ok(mesh_listener_open("127.0.0.1", NULL, &dead, members[0].address, &error), &error);
     mesh_listener_close(dead);
     with_dead[0] = post(30, 1, TASKS);
     with_dead[1] = post(30, 2, TASKS);

@@ -242,8 +242,9 @@ static int set_up(void **state)
         struct mesh_member *member = &the_world.members[i];
         member->replicas = 1;
         the_world.memory[i] = arena_get(ELEMENTS * sizeof(float));
-        if (the_world.memory[i] == NULL || mesh_listener_open("127.0.0.1", &the_world.listeners[i],
-                                               member->address, &error) != CADRE_OK) {
+        if (the_world.memory[i] == NULL ||
+            mesh_listener_open(
+                "127.0.0.1", NULL, &the_world.listeners[i], member->address, &error) != CADRE_OK) {
             return 1;
         }
         memset(the_world.memory[i], 0, ELEMENTS * sizeof(float));

@@ -207,8 +207,8 @@ static int set_up(void **state)
     world.theirs = arena_get(3 * BYTES);
     for (uint32_t i = 0; i < TASKS; i++) {
         world.members[i].replicas = 1;
-        if (mesh_listener_open(
-                "127.0.0.1", &world.listeners[i], world.members[i].address, &error) != CADRE_OK) {
+        if (mesh_listener_open("127.0.0.1", NULL, &world.listeners[i], world.members[i].address,
+                &error) != CADRE_OK) {
             return 1;
         }
     }

@@ -44,7 +44,7 @@ static bool listen_at(const char *const addresses[TASKS])
     bool good = true;
     for (int i = 0; i < TASKS; i++) {
         members[i].replicas = 1;
-        good = mesh_listener_open(addresses[i], &listeners[i], members[i].address, &error) ==
+        good = mesh_listener_open(addresses[i], NULL, &listeners[i], members[i].address, &error) ==
                    CADRE_OK &&
                good;
     }

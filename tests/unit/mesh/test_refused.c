@@ -25,8 +25,8 @@ static void listen_all(uint32_t odd)
             fault_arm("mesh.listen_local", 1);
         }
         members[i].replicas = 1;
-        assert_ok(
-            mesh_listener_open("127.0.0.1", &listeners[i], members[i].address, &error), &error);
+        assert_ok(mesh_listener_open("127.0.0.1", NULL, &listeners[i], members[i].address, &error),
+            &error);
         assert_int_equal(strchr(members[i].address, '/') == NULL, i == odd);
         if (i == odd) {
             assert_true(fault_disarm());

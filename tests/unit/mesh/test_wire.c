@@ -54,8 +54,8 @@ static void open_world(struct world *world, uint32_t hosts, const uint32_t *repl
         char address[32];
         snprintf(address, sizeof address, "127.0.0.%u", i + 1);
         world->members[i].replicas = replicas != NULL ? replicas[i] : 1;
-        assert_ok(
-            mesh_listener_open(address, &world->listeners[i], world->members[i].address, &error),
+        assert_ok(mesh_listener_open(
+                      address, NULL, &world->listeners[i], world->members[i].address, &error),
             &error);
     }
     for (uint32_t i = 0; i < hosts; i++) {

@@ -133,7 +133,8 @@ void rig_start(struct rig *rig, uint32_t index, int memory_fd)
     static uint64_t incarnation = 0;
     struct cadre_error error = {0};
     struct link_listener *listener = NULL;
-    assert_ok(link_listener_open("127.0.0.1", &listener, rig->addresses[index], &error), &error);
+    assert_ok(
+        link_listener_open("127.0.0.1", NULL, &listener, rig->addresses[index], &error), &error);
     pthread_mutex_lock(&rig->lock);
     rig->incarnations[index] = ++incarnation;
     rig->attempts[index]++;

@@ -266,7 +266,7 @@ static int serve(int memory_fd, int shared_fd)
     struct rig rig;
     rig_open(&rig, 1, 2);
     if (shared == MAP_FAILED ||
-        link_listener_open("127.0.0.1", &listener, address, &error) != CADRE_OK) {
+        link_listener_open("127.0.0.1", NULL, &listener, address, &error) != CADRE_OK) {
         return 1;
     }
     const struct server_options options = {.memory_fd = memory_fd,

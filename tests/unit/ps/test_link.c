@@ -75,8 +75,8 @@ static void listen_only(struct acceptor *acceptor)
     *acceptor = (struct acceptor){.count = 0};
     pthread_mutex_init(&acceptor->lock, NULL);
     pthread_cond_init(&acceptor->changed, NULL);
-    assert_ok(
-        link_listener_open("127.0.0.1", &acceptor->listener, acceptor->address, &error), &error);
+    assert_ok(link_listener_open("127.0.0.1", NULL, &acceptor->listener, acceptor->address, &error),
+        &error);
 }
 
 static struct link *admitted(struct acceptor *acceptor, size_t i)

@@ -71,8 +71,8 @@ static void hold(struct rig *rig, struct holder *holder)
     struct link_terms terms = rig_terms(rig, ps_job_first_slot(&rig->ps_job, ROLE_SERVER) + 1);
     const struct link_admission admission = {.admit = admit, .user = holder};
     terms.incarnation = 1000;
-    assert_ok(
-        link_listener_open("127.0.0.1", &holder->listener, rig->addresses[1], &error), &error);
+    assert_ok(link_listener_open("127.0.0.1", NULL, &holder->listener, rig->addresses[1], &error),
+        &error);
     assert_ok(link_listener_start(holder->listener, &terms, &admission, &error), &error);
     rig->incarnations[1] = terms.incarnation;
     rig->attempts[1] = 1;

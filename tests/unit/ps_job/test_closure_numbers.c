@@ -126,7 +126,7 @@ static struct ps_job_state *ps_job_of(uint32_t slot)
     struct ps_job_state *ps_job;
     const struct directory_self self = {
         .ps_job = {.workers = 2, .servers = 1, .evaluators = 1}, .slot = slot, .incarnation = 1};
-    assert_ok(ps_job_new(&self, NULL, &ps_job, &error), &error);
+    assert_ok(ps_job_new(&self, NULL, NULL, &ps_job, &error), &error);
     return ps_job;
 }
 

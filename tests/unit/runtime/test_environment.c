@@ -14,7 +14,7 @@ static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "
     "CADRE_CLUSTER", "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S",
     "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE", "CADRE_TASK_INDEX",
     "CADRE_WORKERS", "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS",
-    "CADRE_SERVER_MEMORY"};
+    "CADRE_SERVER_MEMORY", "CADRE_MESH_PORTS"};
 
 static int clear(void **state)
 {
@@ -52,6 +52,7 @@ static void nothing_means_by_hand(void **state)
     assert_int_equal(environment.ps_job.workers, 1);
     assert_int_equal(environment.ps_job.servers, 1);
     assert_int_equal(environment.server_memory, -1);
+    assert_int_equal(port_range_count(&environment.mesh_ports), 0);
 }
 
 static void attach(void)
@@ -83,8 +84,11 @@ static void a_daemon_says_it_all(void **state)
     assert_int_equal(environment.tasks_min, 3);
     assert_int_equal(environment.replicas, 2);
     setenv("CADRE_COLLECTIVE_TIMEOUT_S", "3", 1);
+    setenv("CADRE_MESH_PORTS", "47000:47009", 1);
     assert_ok(environment_read(&environment, &error), &error);
     assert_int_equal(environment.collective_timeout_us, 3000000);
+    assert_int_equal(environment.mesh_ports.first, 47000);
+    assert_int_equal(environment.mesh_ports.last, 47009);
 }
 
 static void a_cluster_by_hand_has_settings(void **state)
@@ -140,7 +144,8 @@ static void malformed_values_are_named(void **state)
         {"CADRE_TASKS", "4 "}, {"CADRE_TASKS", "99999999999999999999999"}, {"CADRE_TASKS_MIN", "5"},
         {"CADRE_TASKS_MIN", "0"}, {"CADRE_SLOT", "4"}, {"CADRE_SLOT", "0x1"},
         {"CADRE_REPLICAS", "257"}, {"CADRE_REPLICAS", "1e2"}, {"CADRE_JOB", "0"},
-        {"CADRE_INCARNATION", "0"}, {"CADRE_MESH_HOST", ""}, {"CADRE_OUTPUT_DIR", ""},
+        {"CADRE_INCARNATION", "0"}, {"CADRE_MESH_HOST", ""}, {"CADRE_MESH_PORTS", "47000"},
+        {"CADRE_MESH_PORTS", ""}, {"CADRE_MESH_PORTS", "9:8"}, {"CADRE_OUTPUT_DIR", ""},
         {"CADRE_SOCKET", ""}, {"CADRE_STRATEGY", "star"}, {"CADRE_TASK_FRAME", "new"},
         {"CADRE_COLLECTIVE_TIMEOUT_S", "1.5"}, {"CADRE_COLLECTIVE_TIMEOUT_S", "-1"},
         {"CADRE_VERIFY_STATE", "0"}, {"CADRE_VERIFY_STATE", "on"}, {"CADRE_VERIFY_STATE", "-5"},
@@ -154,6 +159,7 @@ static void malformed_values_are_named(void **state)
         assert_error(
             environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, cases[i][0]);
         unsetenv("CADRE_MESH_HOST");
+        unsetenv("CADRE_MESH_PORTS");
         unsetenv("CADRE_OUTPUT_DIR");
         unsetenv("CADRE_COLLECTIVE_TIMEOUT_S");
         unsetenv("CADRE_VERIFY_STATE");

@@ -90,7 +90,7 @@ static void a_partial_step_is_given_where_it_is_asked_for(void **state)
 }
 
 /* What is written to stderr until it is put back. */
-static int listen(void)
+static int capture_stderr(void)
 {
     char path[TEST_PATH_BYTES];
     test_path(path, test_temp_dir(), "stderr");
@@ -122,7 +122,7 @@ static void what_is_left_is_counted(void **state)
     struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = true};
     cadre_distributed_dataset *data = from(strategy, &maker, NULL);
     cadre_per_replica *batch;
-    int before = listen();
+    int before = capture_stderr();
     for (uint64_t epoch = 0; epoch < 2; epoch++) {
         uint64_t steps = 0;
         assert_int_equal(cadre_distributed_steps(data), 1);
@@ -154,7 +154,7 @@ static void partial_steps_hold_empty_tensors(void **state)
         cadre_distributed_dataset *data =
             from(strategy, &maker, &(cadre_input_options){.partial_steps = asked == 1});
         cadre_per_replica *batch;
-        int before = listen();
+        int before = capture_stderr();
         assert_int_equal(cadre_distributed_steps(data), 2);
         assert_true(cadre_next_epoch(data, 1, NULL));
         for (int64_t step = 0; step < 2; step++) {
@@ -184,7 +184,7 @@ static void what_pipelines_of_replicas_have_left_is_counted(void **state)
     cadre_distributed_dataset *data =
         from(strategy, &maker, &(cadre_input_options){.replication_mode = CADRE_PER_REPLICA});
     cadre_per_replica *batch;
-    int before = listen();
+    int before = capture_stderr();
     assert_true(cadre_next_epoch(data, 1, NULL));
     assert_int_equal(cadre_distributed_steps(data), 1);
     assert_public_ok(cadre_next(data, &batch));

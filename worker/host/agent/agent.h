@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "common/base/error.h"
+#include "common/base/port_range.h"
 #include "common/model/agent_message.h"
 #include "worker/core/agent_core.h"
 #include "worker/host/isolate/confine.h"
@@ -30,6 +31,7 @@ struct agent_setup {
     struct agent_options core;
     struct agent_identity identity; /* copied */
     const char *mesh_host;          /* where tasks listen for their peers; copied */
+    struct port_range mesh_ports;   /* and on which ports; zeroed: any */
     bool change_user;               /* start tasks as uid and gid, without supplementary groups */
     uid_t uid;
     gid_t gid;

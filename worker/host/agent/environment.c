@@ -140,6 +140,9 @@ static cadre_status put_base(
         CADRE_TRY(put_text(environment, error, "TMPDIR=%s",
             task->temporary != NULL ? task->temporary : task->folder));
         CADRE_TRY(put_text(environment, error, "LANG=C.UTF-8"));
+        if (task->start.spec.terminal) {
+            CADRE_TRY(put_text(environment, error, "TERM=xterm"));
+        }
     }
     for (char **item = environ; *item != NULL; item++) {
         if (task->inherit_environment || is_of_host(*item)) {
@@ -201,6 +204,12 @@ static cadre_status put_cadre(
     CADRE_TRY(put_text(environment, error, "CADRE_REPLICAS=%" PRIu32, task->start.spec.replicas));
     CADRE_TRY(put_text(environment, error, "CADRE_STRATEGY=%s", task->start.spec.strategy));
     CADRE_TRY(put_text(environment, error, "CADRE_MESH_HOST=%s", task->agent->mesh_host));
+    const struct port_range *ports = &task->agent->setup.mesh_ports;
+    if (port_range_count(ports) > 0) {
+        char text[PORT_RANGE_TEXT_BYTES];
+        port_range_format(ports, text);
+        CADRE_TRY(put_text(environment, error, "CADRE_MESH_PORTS=%s", text));
+    }
     CADRE_TRY(put_text(environment, error, "CADRE_OUTPUT_DIR=%s", task->output));
     return put_text(environment, error, ENVIRONMENT_TASK "=%" PRIu64 ".%" PRIu32 ".%" PRIu64,
         ref.job.n, ref.slot, ref.incarnation);

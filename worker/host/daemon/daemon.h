@@ -74,6 +74,7 @@ struct daemon {
     char *task_dir;
     int lock_fd;
     uint64_t temporary_last;
+    struct port_range mesh_ports;
     bool change_user;
     uid_t uid;
     gid_t gid;

@@ -145,6 +145,7 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
             .gpus = daemon->gpus->reported},
         .mesh_host = mesh_host_is_auto(daemon->options.mesh_host) ? MESH_HOST_LOOPBACK
                                                                   : daemon->options.mesh_host,
+        .mesh_ports = daemon->mesh_ports,
         .change_user = daemon->change_user,
         .uid = daemon->uid,
         .gid = daemon->gid,
@@ -230,6 +231,8 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
         return cadre_error_errno(error, errno, "the kernel refuses no_new_privs");
     }
     CADRE_TRY(mesh_host_check(daemon->options.mesh_host, error));
+    CADRE_TRY(port_range_parse("--mesh-ports", daemon->options.mesh_ports,
+        (uint32_t)daemon->options.slots, &daemon->mesh_ports, error));
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
     CADRE_TRY(isolate_open(daemon, error));

@@ -34,6 +34,11 @@ static const struct option_row rows[] = {
             "the one from which it reaches the coordinator; 127.0.0.1 where that is a Unix socket "
             "or loopback. A host with several interfaces names the one that its peers reach, or "
             "the fastest, by its address."},
+    {ROW(TEXT, "mesh-ports", mesh_ports, "FIRST:LAST", NULL), .environment = "CADRE_MESH_PORTS",
+        .help =
+            "The TCP ports at which tasks listen there, for hosts with a firewall between them: "
+            "each takes the first that is free, so at least as many as --slots. Default: any free "
+            "port."},
     {ROW(TEXT, "http", http, "ADDRESS", NULL), .environment = "CADRE_WORKER_HTTP",
         .help =
             "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9465, [::1]:9465; port 0 "

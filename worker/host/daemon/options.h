@@ -18,6 +18,7 @@ struct worker_options {
     unsigned limits; /* index of --limits */
     char *cgroup;
     char *mesh_host;
+    char *mesh_ports; /* FIRST:LAST; NULL: any */
     uint64_t slots;
     char *gpus; /* "all", "none" or a number */
     uint64_t gpu_timeout_us;

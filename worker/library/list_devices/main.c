@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/completion.h"
 #include "common/base/options.h"
 #include "worker/library/device/device.h"
 #include "common/gpus/host_gpus.h"
@@ -210,6 +211,9 @@ int main(int argc, char **argv)
     struct option_result result;
     struct cadre_error error = {0};
     int code = 0;
+    if (completion_answer(&table, argc, argv, stdout)) {
+        return 0;
+    }
     if (options_parse(&table, argc, argv, &options, &result, &error) != CADRE_OK) {
         fprintf(stderr, "cadre-devices: %s\n", error.text);
         code = 2;

@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/port_range.h"
 struct device; /* worker/library/device/device.h */
 
 #define MESH_KEY_BYTES        32
@@ -184,10 +185,12 @@ cadre_status mesh_gather_any(struct mesh *mesh, uint32_t local_replica, uint32_t
 
 /* A task's listening socket for its peers: made once, used by every generation. */
 struct mesh_listener;
-/* `host` is a numeric address of this host ("127.0.0.1"); the port is ephemeral. ret_address gets
- * "host:port/token", which goes into the roster as it is. */
-cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_listener,
-    char ret_address[MESH_ADDRESS_BYTES], struct cadre_error *error);
+/* `host` is a numeric address of this host ("127.0.0.1"); the port is the first free one of `ports`
+ * (NULL: any). ret_address gets "host:port/token", which goes into the roster as it is.
+ * RESOURCE_EXHAUSTED when all of `ports` are in use. */
+cadre_status mesh_listener_open(const char *host, const struct port_range *ports,
+    struct mesh_listener **ret_listener, char ret_address[MESH_ADDRESS_BYTES],
+    struct cadre_error *error);
 /* To be called after the meshes that use it are closed; accepts NULL. */
 void mesh_listener_close(struct mesh_listener *listener);
 

@@ -60,23 +60,14 @@ void mesh_listener_tune(int fd)
 }
 
 static cadre_status open_socket(struct mesh_listener *listener, struct mesh_sockaddr *address,
-    const char *host, struct cadre_error *error)
+    const char *host, const struct port_range *ports, struct cadre_error *error)
 {
-    listener->fd =
-        socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     listener->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (listener->fd < 0 || listener->epoll_fd < 0) {
+    if (listener->epoll_fd < 0) {
         return cadre_error_errno(error, errno, "open a socket for the mesh on %s", host);
     }
-    if (bind(listener->fd, (const struct sockaddr *)&address->storage, address->bytes) != 0 ||
-        listen(listener->fd, SOMAXCONN) != 0) {
-        return cadre_error_errno(
-            error, errno, "listen for the mesh on %s (it must be an address of this host)", host);
-    }
-    address->bytes = sizeof address->storage;
-    if (getsockname(listener->fd, (struct sockaddr *)&address->storage, &address->bytes) != 0) {
-        return cadre_error_errno(error, errno, "read the mesh's port on %s", host);
-    }
+    CADRE_TRY(port_range_listen(
+        ports, &address->storage, &address->bytes, host, "the mesh", &listener->fd, error));
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0) {
         return cadre_error_errno(error, errno, "watch the mesh's socket on %s", host);
@@ -105,8 +96,9 @@ static bool open_local(struct mesh_listener *listener, const char *text)
     return good;
 }
 
-cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_listener,
-    char ret_address[MESH_ADDRESS_BYTES], struct cadre_error *error)
+cadre_status mesh_listener_open(const char *host, const struct port_range *ports,
+    struct mesh_listener **ret_listener, char ret_address[MESH_ADDRESS_BYTES],
+    struct cadre_error *error)
 {
     *ret_listener = NULL;
     struct mesh_sockaddr address;
@@ -119,7 +111,7 @@ cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_lis
     listener->local_fd = -1;
     listener->epoll_fd = -1;
     pthread_mutex_init(&listener->lock, NULL);
-    cadre_status status = open_socket(listener, &address, host, error);
+    cadre_status status = open_socket(listener, &address, host, ports, error);
     if (status != CADRE_OK) {
         mesh_listener_close(listener);
         return status;

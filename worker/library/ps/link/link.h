@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "common/base/error.h"
+#include "common/base/port_range.h"
 #include "common/model/ps_job.h"
 #include "common/model/task_message.h"
 
@@ -104,10 +105,12 @@ void link_free(struct link *link);
 
 struct link_listener;
 
-/* Binds and listens on a free port of `host` (a number, "127.0.0.1"): connections wait until
- * link_listener_start. */
-cadre_status link_listener_open(const char *host, struct link_listener **ret_listener,
-    char ret_address[LIMIT_ADDRESS_BYTES], struct cadre_error *error);
+/* Binds and listens on the first free port of `ports` (NULL: any) at `host` (a number,
+ * "127.0.0.1"): connections wait until link_listener_start. RESOURCE_EXHAUSTED when all of `ports`
+ * are in use. */
+cadre_status link_listener_open(const char *host, const struct port_range *ports,
+    struct link_listener **ret_listener, char ret_address[LIMIT_ADDRESS_BYTES],
+    struct cadre_error *error);
 
 /* A thread admits each connection that proves to be another task of the generation. `admit` owns
  * the link; it runs in that thread and must not block for long. Connections without a proof are

@@ -263,28 +263,19 @@ static void *listen_loop(void *argument)
 /* ---- from outside ---- */
 
 static cadre_status open_socket(struct link_listener *listener, struct mesh_sockaddr *address,
-    const char *host, struct cadre_error *error)
+    const char *host, const struct port_range *ports, struct cadre_error *error)
 {
     listener->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    listener->fd =
-        socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (listener->fd < 0 || listener->wake_fd < 0) {
+    if (listener->wake_fd < 0) {
         return cadre_error_errno(error, errno, "open a socket for the ps job on %s", host);
     }
-    if (bind(listener->fd, (const struct sockaddr *)&address->storage, address->bytes) != 0 ||
-        listen(listener->fd, SOMAXCONN) != 0) {
-        return cadre_error_errno(
-            error, errno, "listen for the ps job on %s (it must be an address of this host)", host);
-    }
-    address->bytes = sizeof address->storage;
-    if (getsockname(listener->fd, (struct sockaddr *)&address->storage, &address->bytes) != 0) {
-        return cadre_error_errno(error, errno, "read the port of the ps job's socket on %s", host);
-    }
-    return CADRE_OK;
+    return port_range_listen(
+        ports, &address->storage, &address->bytes, host, "the ps job", &listener->fd, error);
 }
 
-cadre_status link_listener_open(const char *host, struct link_listener **ret_listener,
-    char ret_address[LIMIT_ADDRESS_BYTES], struct cadre_error *error)
+cadre_status link_listener_open(const char *host, const struct port_range *ports,
+    struct link_listener **ret_listener, char ret_address[LIMIT_ADDRESS_BYTES],
+    struct cadre_error *error)
 {
     _Static_assert(LIMIT_ADDRESS_BYTES == MESH_ADDRESS_BYTES, "both are an address as text");
     *ret_listener = NULL;
@@ -296,7 +287,7 @@ cadre_status link_listener_open(const char *host, struct link_listener **ret_lis
     }
     listener->fd = -1;
     listener->wake_fd = -1;
-    cadre_status status = open_socket(listener, &address, host, error);
+    cadre_status status = open_socket(listener, &address, host, ports, error);
     if (status != CADRE_OK) {
         link_listener_close(listener);
         return status;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/near_miss.h"
+#include "common/model/strategy_names.h"
 #include "common/model/task_message.h"
 #include "common/pure/assert.h"
 
@@ -86,20 +88,20 @@ static cadre_status read_preemption(struct environment *environment, struct cadr
 
 static cadre_status read_strategy(char ret_strategy[LIMIT_NAME_BYTES], struct cadre_error *error)
 {
-    static const char *const known[] = {
-        "", "mirrored", "multi_worker_mirrored", "parameter_server"};
     const char *text = getenv("CADRE_STRATEGY");
-    for (size_t i = 0; text != NULL && i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(text, known[i]) == 0) {
+    if (text == NULL || text[0] == '\0') {
+        return CADRE_OK;
+    }
+    for (size_t i = 0; strategy_names[i] != NULL; i++) {
+        if (strcmp(text, strategy_names[i]) == 0) {
             memcpy(ret_strategy, text, strlen(text) + 1);
             return CADRE_OK;
         }
     }
-    return text == NULL ? CADRE_OK
-                        : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                              "CADRE_STRATEGY is '%.*s', which is no strategy; use mirrored, "
-                              "multi_worker_mirrored or parameter_server",
-                              VALUE_SHOWN, text);
+    const char *near = near_miss_find(text, strategy_names);
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "CADRE_STRATEGY is '%.*s', which is no strategy; use %s", VALUE_SHOWN, text,
+        near != NULL ? near : "mirrored, multi_worker_mirrored or parameter_server");
 }
 
 static cadre_status check_frame(struct cadre_error *error)
@@ -302,6 +304,8 @@ static cadre_status read_task_and_count(struct environment *environment, struct 
     CADRE_TRY(read_text("CADRE_MESH_HOST", "127.0.0.1", environment->mesh_host,
         sizeof environment->mesh_host, error));
     environment->mesh_host_given = getenv("CADRE_MESH_HOST") != NULL;
+    CADRE_TRY(port_range_parse(
+        "CADRE_MESH_PORTS", getenv("CADRE_MESH_PORTS"), 1, &environment->mesh_ports, error));
     CADRE_TRY(read_text("CADRE_OUTPUT_DIR", ".", environment->output_folder,
         sizeof environment->output_folder, error));
     return read_checkpoints(environment, error);

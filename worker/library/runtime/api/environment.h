@@ -11,6 +11,7 @@
  *     CADRE_STRATEGY    for cadre_strategy_default: mirrored, multi_worker_mirrored; "" or absent:
  *                       by the number of tasks
  *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
+ *     CADRE_MESH_PORTS  its port is the first free one of these, "47000:47099"; absent: any
  *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."; by hand the last one is written
  *                       only if this or one of the last four is set, or the program saved
  *     CADRE_DAEMON_PID  of the daemon, whose SIGTERM is no notice of preemption
@@ -80,7 +81,8 @@
  *     CADRE_CLUSTER_INSECURE 1: go without such a file all the same: any process that can connect
  *                            to the ports can join the job
  *     CADRE_MESH_HOST        as above; default: the host of the task's own address in the cluster.
- *                            The first task listens for the others there too */
+ *                            The first task listens for the others there too
+ *     CADRE_MESH_PORTS       as above; the ports in the cluster's own addresses are not of them */
 #ifndef CADRE_RUNTIME_API_ENVIRONMENT_H
 #define CADRE_RUNTIME_API_ENVIRONMENT_H
 
@@ -88,6 +90,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/port_range.h"
 #include "common/model/ps_job.h"
 #include "common/model/limits.h"
 
@@ -106,10 +109,11 @@ struct environment {
     uint32_t replicas;
     char strategy[LIMIT_NAME_BYTES];
     char mesh_host[LIMIT_ADDRESS_BYTES];
+    struct port_range mesh_ports;
     char output_folder[ENVIRONMENT_FOLDER_BYTES];
-    bool output_asked;      /* for: by the daemon, or CADRE_OUTPUT_DIR is set */
-    bool checkpoints_asked; /* for: by the daemon, or a variable of checkpoints is set */
-    uint64_t collective_timeout_us;                   /* 0: none */
+    bool output_asked;              /* for: by the daemon, or CADRE_OUTPUT_DIR is set */
+    bool checkpoints_asked;         /* for: by the daemon, or a variable of checkpoints is set */
+    uint64_t collective_timeout_us; /* 0: none */
     char restore_path[ENVIRONMENT_FOLDER_BYTES];      /* "": none */
     char checkpoint_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": the output folder */
     bool checkpoint_own; /* what it goes on from is in the folder where it writes: the same run */

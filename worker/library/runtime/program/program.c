@@ -16,6 +16,7 @@
 #include "worker/library/runtime/cluster/cluster_member.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
 #include "worker/library/runtime/program/checkpoints.h"
+#include "worker/library/runtime/program/standard_output.h"
 
 /* The process is one task of one job: this is its only global state besides its strategies. */
 static struct {
@@ -156,6 +157,7 @@ cadre_status program_begin(struct cadre_error *error)
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_init was called a second time; call it once, first in main");
     }
+    standard_output_begin();
     mesh_prepare_process(); /* because it may exit while its threads still connect */
     CADRE_TRY(environment_read(&program.environment, error));
     prepare_crash(&program.environment); /* before there are threads */

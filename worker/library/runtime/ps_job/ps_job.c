@@ -37,18 +37,20 @@ void ps_job_set_current(struct ps_job_state *ps_job)
 /* --- beginning --- */
 
 static cadre_status ps_job_ps_job_fill(struct ps_job_state *ps_job,
-    const struct directory_self *self, const char *host, struct cadre_error *error)
+    const struct directory_self *self, const char *host, const struct port_range *ports,
+    struct cadre_error *error)
 {
     CADRE_TRY(directory_new(self, &ps_job->directory, error));
     if (ps_job->role == ROLE_CHIEF) {
         CADRE_TRY(closure_numbers_new(&ps_job->numbers, error));
     }
-    return host == NULL ? CADRE_OK
-                        : link_listener_open(host, &ps_job->listener, ps_job->address, error);
+    return host == NULL
+               ? CADRE_OK
+               : link_listener_open(host, ports, &ps_job->listener, ps_job->address, error);
 }
 
 cadre_status ps_job_new(const struct directory_self *self, const char *host,
-    struct ps_job_state **ret_ps_job, struct cadre_error *error)
+    const struct port_range *ports, struct ps_job_state **ret_ps_job, struct cadre_error *error)
 {
     CADRE_ASSERT(self->slot < ps_job_task_count(&self->ps_job));
     struct ps_job_state *ps_job = calloc(1, sizeof *ps_job);
@@ -59,7 +61,7 @@ cadre_status ps_job_new(const struct directory_self *self, const char *host,
     ps_job->role = ps_job_role(&self->ps_job, self->slot);
     ps_job->index = self->slot - ps_job_first_slot(&self->ps_job, ps_job->role);
     ps_job->wait_timeout_us = LOST_SERVER_WAIT_S * CADRE_US_PER_S;
-    cadre_status status = ps_job_ps_job_fill(ps_job, self, host, error);
+    cadre_status status = ps_job_ps_job_fill(ps_job, self, host, ports, error);
     if (status != CADRE_OK) {
         ps_job_free(ps_job);
         return status;
@@ -97,8 +99,10 @@ cadre_status ps_job_begin(struct ps_job_state **ret_ps_job, struct cadre_error *
         .ps_job = environment->ps_job, .slot = session->slot, .incarnation = session->incarnation};
     cadre_status status = check_pointer(environment, session->slot, error);
     if (status == CADRE_OK) {
-        const char *host = environment->role == ROLE_NONE ? "127.0.0.1" : environment->mesh_host;
-        status = ps_job_new(&self, listens ? host : NULL, ret_ps_job, error);
+        bool alone = environment->role == ROLE_NONE; /* the servers are threads of this process */
+        const char *host = alone ? "127.0.0.1" : environment->mesh_host;
+        status = ps_job_new(&self, listens ? host : NULL, alone ? NULL : &environment->mesh_ports,
+            ret_ps_job, error);
     }
     if (status != CADRE_OK) {
         session->ops->close(session);

@@ -62,10 +62,10 @@ void ps_job_set_current(struct ps_job_state *ps_job);
 /* Makes this process's state, of the ps job in the environment (by hand: its chief): its session,
  * an empty directory, and unless it is a worker or an evaluator a listener. */
 cadre_status ps_job_begin(struct ps_job_state **ret_ps_job, struct cadre_error *error);
-/* Makes the state of task `self` with an empty directory, without a session; listens at a free port
- * of `host` unless that is NULL. */
+/* Makes the state of task `self` with an empty directory, without a session; listens on the first
+ * free port of `ports` (NULL: any) at `host` unless that is NULL. */
 cadre_status ps_job_new(const struct directory_self *self, const char *host,
-    struct ps_job_state **ret_ps_job, struct cadre_error *error);
+    const struct port_range *ports, struct ps_job_state **ret_ps_job, struct cadre_error *error);
 /* Waits for the coordinator's first list of tasks, then makes the terms of links and the client.
  * `unwanted`: true when the result of the calling thread is not needed any more, so that it waits
  * for no lost server. */

@@ -44,7 +44,7 @@ static cadre_status make_each(struct local_servers *local_servers, struct cadre_
         struct local_server *local_server = &local_servers->each[i];
         local_server->local_servers = local_servers;
         CADRE_TRY(ps_job_new(
-            &self, i < local_servers->workers ? NULL : host, &local_server->ps_job, error));
+            &self, i < local_servers->workers ? NULL : host, NULL, &local_server->ps_job, error));
         local_server->ps_job->wait_timeout_us = local_servers->chief->wait_timeout_us;
     }
     return CADRE_OK;

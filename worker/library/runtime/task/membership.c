@@ -22,8 +22,8 @@ cadre_status membership_listen(const struct environment *environment,
     if (!environment->attached) {
         return CADRE_OK;
     }
-    cadre_status status =
-        mesh_listener_open(environment->mesh_host, ret_listener, ret_address, error);
+    cadre_status status = mesh_listener_open(
+        environment->mesh_host, &environment->mesh_ports, ret_listener, ret_address, error);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_wrap(error, status, "open this task's mesh listener");
 }
