@@ -138,8 +138,9 @@ CADRE_API cadre_status cadre_plain_report(const char *name, double value);
  *
  * A state consists of parts, each of a task and with a name; it has what the tasks gave it in one
  * collective call, and counts as a whole or not at all: a task that is killed meanwhile leaves the
- * state before. The newest ones are kept (`--keep-checkpoints`). Each counts as one step of the job:
- * the first is checkpoint-1.safetensors, whose tensors are called "NAME/RANK", and .json.
+ * state before. The newest ones are kept (`--keep-checkpoints`). Each ends one step of the job, and
+ * what follows the last one is a step more: the first is checkpoint-1.safetensors, whose tensors
+ * are called "NAME/RANK", and .json.
  * The job's tasks that are started again find the newest state, and so do those of a job that is
  * started with `cadre submit --restore JOB[@STEP]`, `cadre run --restore FILE` and, by hand,
  * CADRE_RESTORE, with any number of tasks. --- */
@@ -148,7 +149,10 @@ CADRE_API cadre_status cadre_plain_report(const char *name, double value);
  * has none. Collective. On success it is kept and the one before may be removed; on any error, the
  * same on all tasks, that one still counts. `name`: 1 to 127 bytes of printable ASCII, the same
  * everywhere. INVALID_ARGUMENT names the task whose argument is refused; RESOURCE_EXHAUSTED,
- * PERMISSION_DENIED and others: rank 0 could not write it, with the file. */
+ * PERMISSION_DENIED and others: rank 0 could not write it, with the file. CANCELLED, "preempted: saved
+ * at step S": the job has to leave a host (`cadre drain`); the state was saved, CADRE_CHECK and
+ * cadre_plain_finish end the program with CADRE_EXIT_PREEMPTED, and the job goes on elsewhere. A job
+ * that comes to no save within the coordinator's `--grace` goes on from its newest state. */
 CADRE_API cadre_status cadre_plain_save(const char *name, const void *bytes, size_t size);
 
 /* The bytes that the task of `rank` gave under `name`, of the state that this task was started with;
@@ -194,7 +198,8 @@ CADRE_API cadre_status cadre_plain_state_read(
 CADRE_API void cadre_plain_state_close(cadre_plain_state *state);
 
 /* The end: waits until all tasks have come to it and the coordinator has recorded that. Returns
- * what main should return: 0, or 1 after saying on stderr why not. A program that returns from main
+ * what main should return: 0, CADRE_EXIT_PREEMPTED after a preemption, or 1 after printing to stderr
+ * why not. A program that returns from main
  * with 0 and without this call has succeeded when all tasks do that. (MPI_Finalize.) */
 CADRE_API int cadre_plain_finish(void);
 

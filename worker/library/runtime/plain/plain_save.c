@@ -221,9 +221,7 @@ static cadre_status begin_steps(struct plain *plain, struct cadre_error *error)
 {
     const struct cursor cursor = {0};
     const struct consumption none = {0};
-    if (plain->saves.synced) {
-        return CADRE_OK;
-    }
+    CADRE_ASSERT(!plain->saves.synced);
     plain->saves.synced =
         task_synced(plain->task, plain->roster.generation, &cursor, &none);
     return plain->saves.synced ? CADRE_OK
@@ -231,18 +229,41 @@ static cadre_status begin_steps(struct plain *plain, struct cadre_error *error)
                                      "the generation ended while a state was saved");
 }
 
-static cadre_status take_step(struct plain *plain, struct cadre_error *error)
+/* What the program does until its next save belongs to that step. */
+static void begin_step(struct plain *plain)
 {
     uint64_t position = plain->saves.position;
     const struct cursor cursor = {.first = position, .begin = position, .steps = 1};
     const struct consumption none = {0};
-    CADRE_TRY(begin_steps(plain, error));
     task_ready(plain->task, &cursor, &none, position + 1);
+}
+
+static cadre_status take_begun_step(struct plain *plain, struct cadre_error *error)
+{
+    uint64_t position = plain->saves.position;
+    const struct consumption none = {0};
+    CADRE_ASSERT(plain->saves.synced);
+    /* ABORTED too where others are to leave or join here, because this program cannot go on with
+     * them: all begin again. */
     CADRE_TRY(task_admit(plain->task, position, error));
     CADRE_TRY(task_apply(plain->task, position, error));
     task_applied(plain->task, position, &none);
     plain->saves.position++;
     return CADRE_OK;
+}
+
+static cadre_status take_step(struct plain *plain, struct cadre_error *error)
+{
+    if (!plain->saves.synced) {
+        CADRE_TRY(begin_steps(plain, error));
+        begin_step(plain);
+    }
+    return take_begun_step(plain, error);
+}
+
+cadre_status plain_take_last_step(struct plain *plain, struct cadre_error *error)
+{
+    return plain->saves.synced ? take_begun_step(plain, error) : CADRE_OK;
 }
 
 static void prune(const struct plain *plain)
@@ -317,5 +338,8 @@ cadre_status plain_save_all(
     if (status != CADRE_OK) {
         return status;
     }
-    return plain_end_collective(plain, publish(plain, &part, error), error);
+    CADRE_TRY(plain_end_collective(plain, publish(plain, &part, error), error));
+    CADRE_TRY(plain_agree(plain, &none, error)); /* before the next step is begun, all stop or none */
+    begin_step(plain);
+    return CADRE_OK;
 }

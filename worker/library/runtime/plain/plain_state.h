@@ -41,6 +41,10 @@ cadre_status plain_part_read(const struct cadre_plain_state *state, const struct
 cadre_status plain_save_all(
     struct plain *plain, struct cadre_plain_state *own, struct cadre_error *error);
 
+/* Takes the step that the program is in, after its last save: all have come to the end. Nothing
+ * before the first save. */
+cadre_status plain_take_last_step(struct plain *plain, struct cadre_error *error);
+
 /* --- plain_tables.c: who gives what --- */
 
 /* One part of a task, as the tables of all have it. */
@@ -64,7 +68,8 @@ cadre_status plain_tables_gather(struct plain *plain, const struct cadre_plain_s
 void plain_tables_clear(struct plain_tables *tables);
 
 /* The first of the tasks' failures becomes the error of all tasks; OK when none has failed.
- * Collective. */
+ * Collective. CANCELLED: the job stops at this position, to go on elsewhere, and this task may
+ * leave; with an error that ends the program's calls (plain->failed). */
 cadre_status plain_agree(
     struct plain *plain, const struct cadre_error *failure, struct cadre_error *error);
 

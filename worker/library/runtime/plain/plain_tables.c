@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "cadre/preemption.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/plain/plain_state.h"
 
@@ -14,6 +18,7 @@
 struct head {
     uint32_t rows;
     int32_t code;
+    uint32_t stops; /* its job is to stop where it is */
     char text[LIMIT_TEXT_BYTES];
 };
 
@@ -39,10 +44,71 @@ static cadre_status first_failure(
     return CADRE_OK;
 }
 
+/* --- the job stops: its tasks leave their hosts, and go on elsewhere from what is saved --- */
+
+#define STOP_POLL_NS 1000000
+
+static bool stops_here(struct plain *plain)
+{
+    enum task_pause_point at = task_pause_point(plain->task);
+    return at == TASK_STOPS || at == TASK_STOPPED;
+}
+
+/* Another task has the order already, so this one gets it, unless the generation ends. */
+static cadre_status await_stop(struct plain *plain, struct cadre_error *error)
+{
+    const struct timespec pause = {.tv_nsec = STOP_POLL_NS};
+    uint64_t timeout_us = plain->environment->collective_timeout_us;
+    uint64_t since_us = clock_monotonic_us();
+    while (!stops_here(plain)) {
+        if (timeout_us > 0 && clock_monotonic_us() - since_us > timeout_us) {
+            return cadre_error_set(
+                error, CADRE_ABORTED, "the job was to stop, and its order did not come");
+        }
+        nanosleep(&pause, NULL);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status leave_job(struct plain *plain, struct cadre_error *error)
+{
+    bool is_void = false;
+    CADRE_TRY(await_stop(plain, error));
+    task_report_paused(plain->task, 0);
+    cadre_status status = task_await_goodbye(plain->task, &is_void, error);
+    if (!task_dismissed(plain->task)) {
+        return status != CADRE_OK ? status
+                                  : cadre_error_set(error, CADRE_ABORTED, "the job goes on");
+    }
+    plain->saves.preempted = true;
+    cadre_check_set_exit_code(CADRE_CANCELLED, CADRE_EXIT_PREEMPTED);
+    plain->failed = (struct cadre_error){.code = CADRE_CANCELLED};
+    snprintf(plain->failed.text, sizeof plain->failed.text, "preempted: saved at step %llu",
+        (unsigned long long)plain->saves.position);
+    *error = plain->failed;
+    return error->code;
+}
+
+static cadre_status leave_if_it_stops(
+    struct plain *plain, const struct head *heads, struct cadre_error *error)
+{
+    uint32_t stops = 0;
+    for (uint32_t rank = 0; rank < plain->roster.member_count; rank++) {
+        stops |= heads[rank].stops;
+    }
+    if (stops == 0 || !plain->saves.synced) {
+        return CADRE_OK;
+    }
+    cadre_status status = leave_job(plain, error);
+    return status == CADRE_CANCELLED ? status : plain_end_collective(plain, status, error);
+}
+
+/* --- the first exchange --- */
+
 static cadre_status gather_heads(struct plain *plain, uint32_t rows,
     const struct cadre_error *failure, struct head **ret_heads, struct cadre_error *error)
 {
-    struct head own = {.rows = rows, .code = failure->code};
+    struct head own = {.rows = rows, .code = failure->code, .stops = stops_here(plain)};
     uint32_t count = plain->roster.member_count;
     *ret_heads = calloc(count, sizeof **ret_heads);
     if (*ret_heads == NULL) { /* the others wait for this task, so it ends their generation */
@@ -53,7 +119,8 @@ static cadre_status gather_heads(struct plain *plain, uint32_t rows,
         snprintf(own.text, sizeof own.text, "%s", failure->text);
     }
     CADRE_TRY(gather(plain, &own, sizeof own, NULL, *ret_heads, "a state is to be saved", error));
-    return first_failure(*ret_heads, count, error);
+    CADRE_TRY(first_failure(*ret_heads, count, error));
+    return leave_if_it_stops(plain, *ret_heads, error);
 }
 
 cadre_status plain_agree(
