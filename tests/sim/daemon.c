@@ -328,30 +328,13 @@ static void send_as_another(struct sim *sim, uint32_t agent, struct agent_relay_
     }
 }
 
-/* Mutant: a task that keeps its state itself is taken for one that others can go on from. */
-static void give_own_state(struct sim *sim, uint32_t agent, struct agent_relay_up *relay_up)
-{
-    const struct agent *a = &sim->agents[agent];
-    struct task_report *report = &relay_up->up.report;
-    bool orderly = report->reason != REPORT_ABORT && report->reason != REPORT_PEER_ERROR;
-    for (uint32_t i = 0; i < AGENT_HELD_MAX && !orderly; i++) {
-        const struct process *held = a->held[i] == SIM_NONE ? NULL : &sim->processes[a->held[i]];
-        bool whole = held != NULL && held->ref.job.n == relay_up->task.job.n &&
-                     held->ref.slot == relay_up->task.slot && held->core.plain &&
-                     held->core.clean && held->core.position == report->position;
-        if (whole && mutant_goes_on(sim, MUTANT_OWN_STATE_GIVEN)) {
-            report->clean = true;
-        }
-    }
-}
-
 static void mutate_message(struct sim *sim, uint32_t agent, struct agent_relay_up *relay_up)
 {
     if (relay_up->up.type == TASK_UP_HELLO && relay_up->up.hello.generation.number > 0 &&
         !relay_up->up.hello.frozen && mutant_goes_on(sim, MUTANT_HELLO_AS_REPORT)) {
         send_as_report(sim, agent, relay_up);
     } else if (relay_up->up.type == TASK_UP_REPORT) {
-        give_own_state(sim, agent, relay_up);
+        mutant_give_own_state(sim, agent, relay_up);
         send_as_another(sim, agent, relay_up);
     }
 }

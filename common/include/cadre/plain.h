@@ -124,8 +124,8 @@ CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 /* Reports a number under a name, as cadre_report does, in the same places and as often. */
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
-/* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what a
- * program needs to go on from is kept by the job: at the coordinator (or in the job's checkpoint
+/* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what
+ * a program needs to go on from is kept by the job: at the coordinator (or in the job's checkpoint
  * folder), as a checkpoint is, on whatever hosts the tasks are afterwards. By hand it is kept in
  * the output folder (CADRE_OUTPUT_DIR).
  *
@@ -140,27 +140,26 @@ CADRE_API cadre_status cadre_plain_report(const char *name, double value);
  * collective call, and counts as a whole or not at all: a task that is killed meanwhile leaves the
  * state before. The newest ones are kept (`--keep-checkpoints`). Each ends one step of the job, and
  * what follows the last one is a step more: the first is checkpoint-1.safetensors, whose tensors
- * are called "NAME/RANK", and .json.
- * The job's tasks that are started again find the newest state, and so do those of a job that is
- * started with `cadre submit --restore JOB[@STEP]`, `cadre run --restore FILE` and, by hand,
- * CADRE_RESTORE, with any number of tasks. --- */
+ * are called "NAME/RANK", and .json. The job's tasks that are started again find the newest state,
+ * and so do those of a job that is started with `cadre submit --restore JOB[@STEP]`, `cadre run
+ * --restore FILE` and, by hand, CADRE_RESTORE, with any number of tasks. --- */
 
 /* Makes `size` bytes of each task, under `name`, the state of the job; NULL and 0 for a task that
  * has none. Collective. On success it is kept and the one before may be removed; on any error, the
  * same on all tasks, that one still counts. `name`: 1 to 127 bytes of printable ASCII, the same
  * everywhere. INVALID_ARGUMENT names the task whose argument is refused; RESOURCE_EXHAUSTED,
- * PERMISSION_DENIED and others: rank 0 could not write it, with the file. CANCELLED, "preempted: saved
- * at step S": the job has to leave a host (`cadre drain`); the state was saved, CADRE_CHECK and
- * cadre_plain_finish end the program with CADRE_EXIT_PREEMPTED, and the job goes on elsewhere. A job
- * that comes to no save within the coordinator's `--grace` goes on from its newest state. */
+ * PERMISSION_DENIED and others: rank 0 could not write it, with the file. CANCELLED, "preempted:
+ * saved at step S": the job has to leave a host (`cadre drain`); the state was saved, CADRE_CHECK
+ * and cadre_plain_finish end the program with CADRE_EXIT_PREEMPTED, and the job goes on elsewhere.
+ * A job that comes to no save within the coordinator's `--grace` goes on from its newest state. */
 CADRE_API cadre_status cadre_plain_save(const char *name, const void *bytes, size_t size);
 
-/* The bytes that the task of `rank` gave under `name`, of the state that this task was started with;
- * what was saved since is not read back. *ret_bytes is the caller's to free(), and is not NULL, also
- * where *ret_size is 0. Not collective. NOT_FOUND: the job has no state, it begins from the start,
- * and nothing else is NOT_FOUND. DATA_LOSS: the state is damaged. INVALID_ARGUMENT: it has no such
- * name, or no such rank: the error says which there are. FAILED_PRECONDITION: it is of a program
- * with a strategy. PERMISSION_DENIED: the file may not be read. RESOURCE_EXHAUSTED. */
+/* The bytes that the task of `rank` gave under `name`, of the state that this task was started
+ * with; what was saved since is not read back. *ret_bytes is the caller's to free(), and is not
+ * NULL, also where *ret_size is 0. Not collective. NOT_FOUND: the job has no state, it begins from
+ * the start, and nothing else is NOT_FOUND. DATA_LOSS: the state is damaged. INVALID_ARGUMENT: it
+ * has no such name, or no such rank: the error says which there are. FAILED_PRECONDITION: it is of
+ * a program with a strategy. PERMISSION_DENIED: the file may not be read. RESOURCE_EXHAUSTED. */
 CADRE_API cadre_status cadre_plain_load(
     const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size);
 
@@ -198,9 +197,9 @@ CADRE_API cadre_status cadre_plain_state_read(
 CADRE_API void cadre_plain_state_close(cadre_plain_state *state);
 
 /* The end: waits until all tasks have come to it and the coordinator has recorded that. Returns
- * what main should return: 0, CADRE_EXIT_PREEMPTED after a preemption, or 1 after printing to stderr
- * why not. A program that returns from main
- * with 0 and without this call has succeeded when all tasks do that. (MPI_Finalize.) */
+ * what main should return: 0, CADRE_EXIT_PREEMPTED after a preemption, or 1 after printing to
+ * stderr why not. A program that returns from main with 0 and without this call has succeeded when
+ * all tasks do that. (MPI_Finalize.) */
 CADRE_API int cadre_plain_finish(void);
 
 #ifdef __cplusplus

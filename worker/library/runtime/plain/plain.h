@@ -43,7 +43,7 @@ struct plain_abort_watch {
 
 /* The state that the program has saved, and where it stands among the steps of the job. */
 struct plain_saves {
-    bool synced;       /* the first save has told the coordinator where this task is */
+    bool synced;       /* since the first save this task is at a step of its job */
     uint64_t position; /* of the job: states that were saved before */
     bool preempted;    /* the job has left its hosts; its state is saved */
     char run[33];      /* rank 0: the run whose files it may remove; "": not known yet */

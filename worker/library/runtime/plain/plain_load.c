@@ -13,10 +13,9 @@
 #include "worker/library/runtime/plain/plain_state.h"
 
 /* "model, optimizer" */
-static void name_parts(const struct checkpoint_reader *reader, char *text, size_t size)
+static void name_pieces(const struct checkpoint_reader *reader, char *text, size_t size)
 {
-    const struct safetensors_list *list =
-        checkpoint_reader_list(reader);
+    const struct safetensors_list *list = checkpoint_reader_list(reader);
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < list->count && length < size; i++) {
@@ -46,7 +45,7 @@ static cadre_status find_part(struct checkpoint_reader *reader, const char *name
     if (*ret_entry != NULL) {
         return CADRE_OK;
     }
-    name_parts(reader, names, sizeof names);
+    name_pieces(reader, names, sizeof names);
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "the state has no part %s of rank %u; rank 0 gave: %s", name, rank,
         names[0] != '\0' ? names : "nothing");
@@ -76,7 +75,8 @@ static cadre_status open_reader(
     struct manifest_content *content = checkpoint_reader_manifest(*ret_reader);
     if (manifest_plain_tasks(content) == 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s is the checkpoint of a program with a strategy, and this one is a plain program; go "
+            "%s is the checkpoint of a program with a strategy, and this one is a plain program; "
+            "go "
             "on from one of its own",
             path);
     }
@@ -117,8 +117,7 @@ static cadre_status read_part(
     struct cadre_plain_state *state, void *into, size_t size, struct cadre_error *error)
 {
     CADRE_ASSERT(size <= state->entry->bytes - state->read);
-    CADRE_TRY(checkpoint_reader_read(
-        state->reader, state->entry, state->read, into, size, error));
+    CADRE_TRY(checkpoint_reader_read(state->reader, state->entry, state->read, into, size, error));
     state->read += size;
     return CADRE_OK;
 }
@@ -188,8 +187,8 @@ cadre_status cadre_plain_state_read(
     return api_return(status, &error);
 }
 
-static cadre_status load(const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size,
-    struct cadre_error *error)
+static cadre_status load(
+    const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
     struct cadre_plain_state *state = NULL;
     CADRE_TRY(open_state("cadre_plain_load", name, rank, &state, error));

@@ -3,12 +3,14 @@
  * all take the step, and the coordinator publishes the checkpoint when all have (protocol, rule
  * 18). plain_state.c calls it.
  *
- *     every task     tables of all ─▶ its parts, chunk by chunk ─▶ agree ─▶ step p ─▶ published p + 1
- *     rank 0                          └▶ file, manifest (on disk) ───┘      └▶ part of p + 1
+ *     every task     tables of all ─▶ its parts, chunk by chunk ─▶ agree ─▶ step p ─▶ published p +
+ * 1 rank 0                          └▶ file, manifest (on disk) ───┘      └▶ part of p + 1
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
@@ -35,11 +37,11 @@ struct passage {
     const struct cadre_plain_state *own;
     const struct plain_tables *tables;
     struct chunk *chunk;
-    size_t row;         /* the next that is passed */
-    uint64_t offset;    /* in it */
-    uint32_t rank;      /* of the task that has it */
-    uint32_t rank_row;  /* which of that task's it is */
-    bool ended;         /* the generation has */
+    size_t row;                 /* the next that is passed */
+    uint64_t offset;            /* in it */
+    uint32_t rank;              /* of the task that has it */
+    uint32_t rank_row;          /* which of that task's it is */
+    bool ended;                 /* the generation has */
     struct cadre_error failure; /* of this task's own parts; code OK: none */
 };
 
@@ -50,6 +52,31 @@ static void passage_next_row(struct passage *passage)
     passage->row++;
     passage->rank_row++;
     passage->offset = 0;
+}
+
+/* Bytes [offset, offset + size) of a part of this task. */
+static cadre_status read_piece(const struct cadre_plain_state *state, const struct plain_part *part,
+    uint64_t offset, void *into, size_t size, struct cadre_error *error)
+{
+    CADRE_ASSERT(offset <= part->bytes);
+    CADRE_ASSERT(size <= part->bytes - offset);
+    if (part->memory != NULL) {
+        memcpy(into, (const char *)part->memory + offset, size);
+        return CADRE_OK;
+    }
+    for (size_t done = 0; done < size;) {
+        ssize_t count = pread(
+            state->fd, (char *)into + done, size - done, (off_t)(part->offset + offset + done));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return cadre_error_errno(
+                error, count == 0 ? EIO : errno, "cannot read back the part %s", part->name);
+        }
+        done += (size_t)count;
+    }
+    return CADRE_OK;
 }
 
 /* The task that has the next row. */
@@ -64,10 +91,10 @@ static void passage_find_rank(struct passage *passage)
 
 static void read_own(struct passage *passage, size_t size)
 {
-    const struct plain_part *part = &passage->own->parts[passage->rank_row];
+    const struct plain_part *part = &passage->own->pieces[passage->rank_row];
     struct chunk *chunk = passage->chunk;
     if (passage->failure.code == CADRE_OK) {
-        (void)plain_part_read(
+        (void)read_piece(
             passage->own, part, passage->offset, chunk->bytes, size, &passage->failure);
     }
     chunk->failed = passage->failure.code != CADRE_OK;
@@ -93,8 +120,8 @@ static cadre_status passage_step(
         uint64_t key = collective_key(collective_key_text(0, "state"), passage->row);
         const struct mesh_note note = {
             .key = collective_key(key, passage->offset), .text = "a state is sent to rank 0"};
-        cadre_status status = plain->mesh->ops->broadcast(
-            plain->mesh, 0, passage->rank, &buffer, 1, &note, error);
+        cadre_status status =
+            plain->mesh->ops->broadcast(plain->mesh, 0, passage->rank, &buffer, 1, &note, error);
         passage->ended = status != CADRE_OK;
         CADRE_TRY(plain_end_collective(plain, status, error));
     }
@@ -143,8 +170,8 @@ static cadre_status make_entries(
     size_t row = 0;
     copy->entries = calloc(tables->row_count + 1, sizeof *copy->entries);
     if (copy->entries == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu parts of a state",
-            tables->row_count);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for %zu parts of a state", tables->row_count);
     }
     for (uint32_t rank = 0; row < tables->row_count; rank++) {
         for (uint32_t i = 0; i < tables->counts[rank]; i++, row++) {
@@ -222,8 +249,7 @@ static cadre_status begin_steps(struct plain *plain, struct cadre_error *error)
     const struct cursor cursor = {0};
     const struct consumption none = {0};
     CADRE_ASSERT(!plain->saves.synced);
-    plain->saves.synced =
-        task_synced(plain->task, plain->roster.generation, &cursor, &none);
+    plain->saves.synced = task_synced(plain->task, plain->roster.generation, &cursor, &none);
     return plain->saves.synced ? CADRE_OK
                                : cadre_error_set(error, CADRE_ABORTED,
                                      "the generation ended while a state was saved");
@@ -276,8 +302,7 @@ static void prune(const struct plain *plain)
     }
 }
 
-static cadre_status publish(
-    struct plain *plain, struct task_part *part, struct cadre_error *error)
+static cadre_status publish(struct plain *plain, struct task_part *part, struct cadre_error *error)
 {
     char name[CHECKPOINT_NAME_BYTES];
     CADRE_TRY(take_step(plain, error));
@@ -339,7 +364,8 @@ cadre_status plain_save_all(
         return status;
     }
     CADRE_TRY(plain_end_collective(plain, publish(plain, &part, error), error));
-    CADRE_TRY(plain_agree(plain, &none, error)); /* before the next step is begun, all stop or none */
+    CADRE_TRY(
+        plain_agree(plain, &none, error)); /* before the next step is begun, all stop or none */
     begin_step(plain);
     return CADRE_OK;
 }

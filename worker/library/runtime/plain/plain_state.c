@@ -17,56 +17,32 @@
 
 /* --- parts --- */
 
-cadre_status plain_part_read(const struct cadre_plain_state *state, const struct plain_part *part,
-    uint64_t offset, void *into, size_t size, struct cadre_error *error)
-{
-    CADRE_ASSERT(offset <= part->bytes);
-    CADRE_ASSERT(size <= part->bytes - offset);
-    if (part->memory != NULL) {
-        memcpy(into, (const char *)part->memory + offset, size);
-        return CADRE_OK;
-    }
-    for (size_t done = 0; done < size;) {
-        ssize_t count = pread(
-            state->fd, (char *)into + done, size - done, (off_t)(part->offset + offset + done));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return cadre_error_errno(
-                error, count == 0 ? EIO : errno, "cannot read back the part %s", part->name);
-        }
-        done += (size_t)count;
-    }
-    return CADRE_OK;
-}
-
 static cadre_status add_part(
     struct cadre_plain_state *state, const char *name, struct cadre_error *error)
 {
     for (uint32_t i = 0; i < state->part_count; i++) {
-        if (strcmp(state->parts[i].name, name) == 0) {
+        if (strcmp(state->pieces[i].name, name) == 0) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the part %s was ended by the part %s; write all of one part before the next", name,
-                state->parts[state->part_count - 1].name);
+                state->pieces[state->part_count - 1].name);
         }
     }
-    if (state->part_count == PLAIN_PARTS_MAX) {
+    if (state->part_count == PLAIN_PIECES_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the part %s would be number %d; a task gives at most %d to a state", name,
-            PLAIN_PARTS_MAX + 1, PLAIN_PARTS_MAX);
+            PLAIN_PIECES_MAX + 1, PLAIN_PIECES_MAX);
     }
     if (state->part_count == state->part_room) {
         uint32_t room = state->part_room * 2 + 4;
-        struct plain_part *parts = realloc(state->parts, room * sizeof *parts);
-        if (parts == NULL) {
+        struct plain_part *pieces = realloc(state->pieces, room * sizeof *pieces);
+        if (pieces == NULL) {
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory for the part %s of a state", name);
         }
-        state->parts = parts;
+        state->pieces = pieces;
         state->part_room = room;
     }
-    struct plain_part *part = &state->parts[state->part_count++];
+    struct plain_part *part = &state->pieces[state->part_count++];
     *part = (struct plain_part){.offset = state->file_bytes};
     snprintf(part->name, sizeof part->name, "%s", name);
     return CADRE_OK;
@@ -117,10 +93,10 @@ static cadre_status write_part(struct cadre_plain_state *state, const char *name
         CADRE_TRY(argument_require(bytes, "cadre_plain_state_write", "bytes", error));
     }
     uint32_t count = state->part_count;
-    if (count == 0 || strcmp(state->parts[count - 1].name, name) != 0) {
+    if (count == 0 || strcmp(state->pieces[count - 1].name, name) != 0) {
         CADRE_TRY(add_part(state, name, error));
     }
-    return append(state, &state->parts[state->part_count - 1], bytes, size, error);
+    return append(state, &state->pieces[state->part_count - 1], bytes, size, error);
 }
 
 /* --- public --- */
@@ -194,7 +170,7 @@ cadre_status cadre_plain_save(const char *name, const void *bytes, size_t size)
 {
     struct cadre_error error = {0};
     struct plain_part part = {.bytes = size, .memory = bytes};
-    struct cadre_plain_state state = {.parts = &part, .part_count = 1, .fd = -1};
+    struct cadre_plain_state state = {.pieces = &part, .part_count = 1, .fd = -1};
     if (name_check("state", name, &state.failure) == CADRE_OK && size > 0) {
         (void)argument_require(bytes, __func__, "bytes", &state.failure);
     }
@@ -211,7 +187,7 @@ void cadre_plain_state_close(cadre_plain_state *state)
         if (state->fd >= 0) {
             close(state->fd);
         }
-        free(state->parts);
+        free(state->pieces);
         free(state);
     }
 }

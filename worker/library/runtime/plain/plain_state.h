@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * States of plain programs: what a task gives, how all of it becomes one file, and how it is read. */
+ * States of plain programs: what a task gives, how all of it becomes one file, and how it is
+ * read. */
 #ifndef CADRE_RUNTIME_PLAIN_STATE_H
 #define CADRE_RUNTIME_PLAIN_STATE_H
 
@@ -7,7 +8,7 @@
 #include "worker/library/runtime/state/checkpoint/checkpoint_read.h"
 #include "worker/library/runtime/state/format/safetensors.h"
 
-#define PLAIN_PARTS_MAX 256 /* of a task, in one state */
+#define PLAIN_PIECES_MAX 256 /* of a task, in one state */
 
 /* What a task gives to a state under one name. */
 struct plain_part {
@@ -19,7 +20,7 @@ struct plain_part {
 
 struct cadre_plain_state {
     /* To be saved: */
-    struct plain_part *parts; /* owned */
+    struct plain_part *pieces; /* owned */
     uint32_t part_count;
     uint32_t part_room;
     int fd; /* of the parts that are not in memory; -1: none */
@@ -30,10 +31,6 @@ struct cadre_plain_state {
     const struct safetensors_entry *entry;
     size_t read;
 };
-
-/* Bytes [offset, offset + size) of a part. UNAVAILABLE and others: its file cannot be read. */
-cadre_status plain_part_read(const struct cadre_plain_state *state, const struct plain_part *part,
-    uint64_t offset, void *into, size_t size, struct cadre_error *error);
 
 /* Makes what the tasks give one state of the job, and waits until it counts. Collective; `own` may
  * have failed, then the error is that of all. An error that ends the generation is

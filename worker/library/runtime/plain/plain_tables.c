@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cadre/preemption.h"
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
@@ -46,34 +44,16 @@ static cadre_status first_failure(
 
 /* --- the job stops: its tasks leave their hosts, and go on elsewhere from what is saved --- */
 
-#define STOP_POLL_NS 1000000
-
 static bool stops_here(struct plain *plain)
 {
     enum task_pause_point at = task_pause_point(plain->task);
     return at == TASK_STOPS || at == TASK_STOPPED;
 }
 
-/* Another task has the order already, so this one gets it, unless the generation ends. */
-static cadre_status await_stop(struct plain *plain, struct cadre_error *error)
-{
-    const struct timespec pause = {.tv_nsec = STOP_POLL_NS};
-    uint64_t timeout_us = plain->environment->collective_timeout_us;
-    uint64_t since_us = clock_monotonic_us();
-    while (!stops_here(plain)) {
-        if (timeout_us > 0 && clock_monotonic_us() - since_us > timeout_us) {
-            return cadre_error_set(
-                error, CADRE_ABORTED, "the job was to stop, and its order did not come");
-        }
-        nanosleep(&pause, NULL);
-    }
-    return CADRE_OK;
-}
-
 static cadre_status leave_job(struct plain *plain, struct cadre_error *error)
 {
     bool is_void = false;
-    CADRE_TRY(await_stop(plain, error));
+    CADRE_TRY(task_await_stop(plain->task, error)); /* another task has the order already */
     task_report_paused(plain->task, 0);
     cadre_status status = task_await_goodbye(plain->task, &is_void, error);
     if (!task_dismissed(plain->task)) {
@@ -141,8 +121,8 @@ static cadre_status own_rows(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u parts", count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        memcpy((*ret_rows)[i].name, own->parts[i].name, sizeof (*ret_rows)[i].name);
-        (*ret_rows)[i].bytes = own->parts[i].bytes;
+        memcpy((*ret_rows)[i].name, own->pieces[i].name, sizeof(*ret_rows)[i].name);
+        (*ret_rows)[i].bytes = own->pieces[i].bytes;
     }
     return CADRE_OK;
 }
@@ -169,7 +149,7 @@ static cadre_status gather_rows(struct plain *plain, const struct head *heads,
     tables->counts = calloc(count, sizeof *tables->counts);
     struct cadre_error failure = {0};
     for (uint32_t rank = 0; sizes != NULL && tables->counts != NULL && rank < count; rank++) {
-        CADRE_ASSERT(heads[rank].rows <= PLAIN_PARTS_MAX);
+        CADRE_ASSERT(heads[rank].rows <= PLAIN_PIECES_MAX);
         tables->counts[rank] = heads[rank].rows;
         sizes[rank] = heads[rank].rows * sizeof *tables->rows;
         tables->row_count += heads[rank].rows;
