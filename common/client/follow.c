@@ -85,6 +85,7 @@ struct logs {
     uint64_t
         *delivered; /* by task: the end of the delivered bytes; what is received again is dropped */
     bool *begun;    /* by task: `delivered` counts */
+    bool enough;    /* the caller wants no more */
     size_t tasks;
 };
 
@@ -108,6 +109,52 @@ static cadre_status add_task_state(struct logs *logs, uint32_t task, struct cadr
     return CADRE_OK;
 }
 
+/* A coordinator of an earlier version sends both streams, and does not say which is which. */
+static bool is_of_other_stream(const struct logs *logs, const struct log_mark *mark)
+{
+    enum log_stream stream = mark->stream == LOG_STREAM_ANY ? LOG_STREAM_STDOUT : mark->stream;
+    return logs->request.stream != LOG_STREAM_ANY && logs->request.stream != stream;
+}
+
+/* Passes on the bytes of one mark, without those that were delivered. */
+static void deliver_run(struct logs *logs, const struct log_chunk *chunk, size_t mark,
+    uint64_t delivered, uint64_t *left_out)
+{
+    const struct log_mark *marks = chunk->marks;
+    const struct log_mark unknown = {.offset = chunk->offset};
+    const struct log_mark *this = chunk->mark_count > 0 ? &marks[mark] : &unknown;
+    bool last = mark + 1 >= chunk->mark_count;
+    uint64_t begin = this->offset > delivered ? this->offset : delivered;
+    uint64_t end = last ? chunk->offset + chunk->size_bytes : marks[mark + 1].offset;
+    begin = begin < end && !is_of_other_stream(logs, this) ? begin : end;
+    if (begin == end && !(last && chunk->end)) {
+        return; /* delivered before the coordinator was away */
+    }
+    const cadre_log log = {.task = chunk->slot,
+        .offset = begin,
+        .bytes = begin < end ? (const char *)chunk->bytes + (begin - chunk->offset) : "",
+        .size = (size_t)(end - begin),
+        .end = last && chunk->end,
+        .left_out = *left_out,
+        .stream = (cadre_log_stream)this->stream,
+        .received_us = this->received_us};
+    *left_out = 0;
+    logs->enough = !logs->on_log(&log, logs->user);
+}
+
+static cadre_status deliver(
+    struct logs *logs, const struct log_chunk *chunk, uint64_t delivered, uint64_t left_out)
+{
+    size_t marks = chunk->mark_count > 0 ? chunk->mark_count : 1;
+    for (size_t i = 0; i < marks && !logs->enough; i++) {
+        deliver_run(logs, chunk, i, delivered, &left_out);
+    }
+    if (logs->enough) {
+        operation_stop(&logs->base);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status logs_message(
     struct operation *operation, const void *data, size_t length, struct cadre_error *error)
 {
@@ -115,26 +162,16 @@ static cadre_status logs_message(
     struct log_chunk chunk;
     CADRE_TRY(wire_unpack_log_chunk(data, length, operation->client->arena, &chunk, error));
     CADRE_TRY(add_task_state(logs, chunk.slot, error));
+    uint64_t begin =
+        chunk.offset - (chunk.skipped_bytes < chunk.offset ? chunk.skipped_bytes : chunk.offset);
     uint64_t end = chunk.offset + chunk.size_bytes;
-    bool from_start = logs->begun[chunk.slot] || logs->request.tail_bytes == 0;
-    uint64_t delivered = from_start ? logs->delivered[chunk.slot] : chunk.offset;
-    size_t known = delivered > chunk.offset ? (size_t)(delivered - chunk.offset) : 0;
-    known = known < chunk.size_bytes ? known : chunk.size_bytes;
-    if (known == chunk.size_bytes && !chunk.end) {
-        return CADRE_OK; /* delivered before the coordinator was away */
-    }
+    const struct logs_request *request = &logs->request;
+    bool from_start = logs->begun[chunk.slot] ||
+                      request->tail_bytes + request->tail_lines + request->since_us == 0;
+    uint64_t delivered = from_start ? logs->delivered[chunk.slot] : begin;
     logs->begun[chunk.slot] = true;
     logs->delivered[chunk.slot] = end > delivered ? end : delivered;
-    const cadre_log log = {.task = chunk.slot,
-        .offset = chunk.offset + known,
-        .bytes = chunk.size_bytes > 0 ? (const char *)chunk.bytes + known : "",
-        .size = chunk.size_bytes - known,
-        .end = chunk.end,
-        .left_out = chunk.offset > delivered ? chunk.offset - delivered : 0};
-    if (!logs->on_log(&log, logs->user)) {
-        operation_stop(operation);
-    }
-    return CADRE_OK;
+    return deliver(logs, &chunk, delivered, begin > delivered ? begin - delivered : 0);
 }
 
 static cadre_status logs_start(struct operation *operation, struct cadre_error *error)
@@ -148,12 +185,13 @@ static cadre_status logs_start(struct operation *operation, struct cadre_error *
     return operation_send(operation, &call, error);
 }
 
-/* From the start of all logs: what was delivered is dropped, and a task that had no log has no
- * tail. */
+/* From the start of all logs, or from the same time: what was delivered is dropped, and a task that
+ * had no log has no tail. */
 static cadre_status logs_restart(struct operation *operation, struct cadre_error *error)
 {
     struct logs *logs = (struct logs *)operation;
     logs->request.tail_bytes = 0;
+    logs->request.tail_lines = 0;
     return logs_start(operation, error);
 }
 
@@ -186,7 +224,10 @@ cadre_status cadre_client_logs(cadre_client *client, uint64_t job, const cadre_l
         .one_slot = options->one_task,
         .slot = options->task,
         .follow = options->follow,
-        .tail_bytes = options->tail_bytes};
+        .tail_bytes = options->tail_bytes,
+        .stream = (enum log_stream)options->stream,
+        .tail_lines = options->tail_lines,
+        .since_us = options->since_us};
     logs->on_log = on_log;
     logs->user = user;
     struct cadre_error error = {0};

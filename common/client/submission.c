@@ -372,6 +372,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .strategy = options->strategy != NULL ? options->strategy : "",
         .priority = options->priority,
         .gpus = options->gpus,
+        .terminal = options->terminal,
         .limits = {.memory_bytes = options->memory_bytes,
             .cpu_thousandths = options->cpu_thousandths,
             .pids = options->pids,

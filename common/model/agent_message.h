@@ -5,6 +5,7 @@
 #ifndef CADRE_MODEL_AGENT_MESSAGE_H
 #define CADRE_MODEL_AGENT_MESSAGE_H
 
+#include "common/pure/log_mark.h"
 #include "common/model/gpus.h"
 #include "common/model/task_message.h"
 #include "common/model/term.h"
@@ -83,6 +84,8 @@ struct agent_log {
     uint64_t offset;
     const uint8_t *bytes;
     size_t size_bytes;
+    const struct log_mark *marks; /* of the bytes; none: of an earlier version */
+    size_t mark_count;
 };
 
 enum agent_up_type {

@@ -4,6 +4,7 @@
 #ifndef CADRE_MODEL_CLIENT_MESSAGE_H
 #define CADRE_MODEL_CLIENT_MESSAGE_H
 
+#include "common/pure/log_mark.h"
 #include "common/model/task_message.h"
 
 /* Jobs.Submit. All blobs must be there (Jobs.MissingBlobs, Jobs.PutBlob), else FAILED_PRECONDITION
@@ -35,6 +36,9 @@ struct logs_request {
     uint32_t slot;
     bool follow;
     uint64_t tail_bytes; /* 0: from the start */
+    enum log_stream stream;
+    uint64_t tail_lines; /* of each log; 0: from the start */
+    uint64_t since_us;   /* wall clock; 0: from the start */
 };
 
 /* Jobs.MissingBlobs, Agents.MissingBlobs: which of these contents must be uploaded. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "cadre/status.h"
+#include "common/pure/log_mark.h"
 #include "common/model/ps_job.h"
 #include "common/model/gpus.h"
 #include "common/model/ids.h"
@@ -92,6 +93,7 @@ struct job_spec {
     uint64_t restore_step; /* not the newest, but that of this step; 0: the newest */
     uint32_t gpus;         /* that the slot of each task has at least; 0: any slot will do */
     struct job_limits limits;
+    bool terminal; /* each task's standard output and error are one pseudo-terminal */
 };
 
 /* A published checkpoint: readable without the host that wrote it. */
@@ -235,6 +237,9 @@ struct log_chunk {
     const uint8_t *bytes;
     size_t size_bytes;
     bool end; /* nothing follows for this task */
+    const struct log_mark *marks;
+    size_t mark_count;
+    uint64_t skipped_bytes; /* before these: of the other stream */
 };
 
 /* "queued" and so on: what people and --json see. */

@@ -28,6 +28,7 @@
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
 #define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)
 #define LIMIT_LOG_CHUNK_BYTES   (64 * 1024)
+#define LIMIT_LOG_MARKS         1024               /* in a chunk */
 #define LIMIT_FRAME_BYTES       (4 * 1024 * 1024)  /* one frame or gRPC control message */
 #define LIMIT_UNPACK_BYTES      (32 * 1024 * 1024) /* memory of one unpacked message */
 #define LIMIT_ADDRESS_BYTES     64
@@ -39,10 +40,11 @@
 #define LIMIT_CHECKPOINTS_KEPT_DEFAULT 3
 #define LIMIT_VERIFY_STEPS             1000000000 /* from one comparison of states to the next */
 #define LIMIT_RESTARTS                 1000000
-#define LIMIT_STREAMS                  64 /* in one warm message to a joiner; with a proof of each
-                                           */
-#define LIMIT_MANIFEST_BYTES           (16 * 1024 * 1024)
-#define LIMIT_CHECKPOINT_BLOCK_BYTES   (4 * 1024 * 1024)
+#define LIMIT_STREAMS                                                                              \
+    64 /* in one warm message to a joiner; with a proof of each                                    \
+        */
+#define LIMIT_MANIFEST_BYTES         (16 * 1024 * 1024)
+#define LIMIT_CHECKPOINT_BLOCK_BYTES (4 * 1024 * 1024)
 
 /* Of one blob_list: the program and files of a job, or all blocks of a file of LIMIT_BLOB_BYTES and
  * its manifest. */

@@ -101,5 +101,8 @@ const char *decode_folder_or_empty(struct decoder *decoder, const char *field, c
 const char *decode_argument(struct decoder *decoder, const char *field, char *value);
 /* An entry of the environment: NAME=value; an error shows the name alone. */
 const char *decode_assignment(struct decoder *decoder, const char *field, char *value);
+/* The field `marks`: none, or of bytes from `offset` on, by rising offsets. */
+void decode_log_marks(struct decoder *decoder, const struct log_mark *marks, size_t count,
+    uint64_t offset, size_t size_bytes);
 
 #endif

@@ -109,6 +109,7 @@ static void log_after_take(struct decoder *decoder, const void *wire, void *mode
         decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "data",
             "is empty; send a log piece when there is one");
     }
+    decode_log_marks(decoder, log->marks, log->mark_count, log->offset, log->size_bytes);
 }
 
 WIRE_MODEL(AgentLog, struct agent_log);
@@ -117,6 +118,7 @@ ROWS(AgentLog) = {
     MESSAGE(AgentLog, task, TaskRef),
     SPAN(AgentLog, offset),
     DATA(AgentLog, data, bytes, size_bytes, LIMIT_LOG_CHUNK_BYTES),
+    MESSAGES(AgentLog, marks, LogMark, marks, mark_count, LIMIT_LOG_MARKS),
 };
 static TABLE_WITH(AgentLog, agent_log, .after_take = log_after_take);
 
@@ -134,8 +136,7 @@ ROWS(AgentUpMembers) = {
     MEMBER(AgentUp, hello, AgentHello, hello, AGENT_UP__MESSAGE_HELLO, AGENT_UP_HELLO),
     MEMBER_INLINE(
         AgentUp, heartbeat, AgentHeartbeat, AGENT_UP__MESSAGE_HEARTBEAT, AGENT_UP_HEARTBEAT),
-    MEMBER_INLINE(
-        AgentUp, draining, AgentDraining, AGENT_UP__MESSAGE_DRAINING, AGENT_UP_DRAINING),
+    MEMBER_INLINE(AgentUp, draining, AgentDraining, AGENT_UP__MESSAGE_DRAINING, AGENT_UP_DRAINING),
     MEMBER(AgentUp, arrived, AgentArrived, arrived, AGENT_UP__MESSAGE_ARRIVED, AGENT_UP_ARRIVED),
     MEMBER(AgentUp, started, AgentTaskStarted, started, AGENT_UP__MESSAGE_STARTED,
         AGENT_UP_TASK_STARTED),

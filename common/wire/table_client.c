@@ -4,6 +4,7 @@
 
 /* Of a chunk beside its data: header, tags and lengths. */
 #define CHUNK_HEAD_BYTES 4096
+#define MARK_BYTES       32 /* of a LogMark, at most */
 
 _Static_assert(LIMIT_BLOBS_LISTED > LIMIT_FILES_PER_JOB &&
                    LIMIT_BLOBS_LISTED > LIMIT_BLOB_BYTES / LIMIT_CHECKPOINT_BLOCK_BYTES,
@@ -16,8 +17,18 @@ ROWS(LogsRequest) = {
     NUMBER_IF(LogsRequest, slot, LOGS_REQUEST___SLOT_SLOT, one_slot, 0, LIMIT_TASKS_PER_JOB - 1),
     BOOL(LogsRequest, follow),
     COPY(LogsRequest, tail_bytes),
+    SIGNED(LogsRequest, stream, LOG_STREAM_ANY, LOG_STREAM_STDERR),
+    COPY(LogsRequest, tail_lines),
+    SPAN(LogsRequest, since_us),
 };
 TABLE_WITH(LogsRequest, logs_request, .limit_bytes = LIMIT_FRAME_BYTES);
+
+static void log_chunk_after_take(struct decoder *decoder, const void *wire, void *model)
+{
+    (void)wire;
+    const struct log_chunk *chunk = model;
+    decode_log_marks(decoder, chunk->marks, chunk->mark_count, chunk->offset, chunk->size_bytes);
+}
 
 ROWS(LogChunk) = {
     JOB(LogChunk, job, job.n),
@@ -25,8 +36,12 @@ ROWS(LogChunk) = {
     SPAN(LogChunk, offset),
     BOOL(LogChunk, end),
     DATA(LogChunk, data, bytes, size_bytes, LIMIT_LOG_CHUNK_BYTES),
+    MESSAGES(LogChunk, marks, LogMark, marks, mark_count, LIMIT_LOG_MARKS),
+    SPAN(LogChunk, skipped_bytes),
 };
-TABLE_WITH(LogChunk, log_chunk, .limit_bytes = LIMIT_LOG_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+TABLE_WITH(LogChunk, log_chunk,
+    .limit_bytes = LIMIT_LOG_CHUNK_BYTES + LIMIT_LOG_MARKS * MARK_BYTES + CHUNK_HEAD_BYTES,
+    .after_take = log_chunk_after_take);
 
 /* ---- contents ---- */
 

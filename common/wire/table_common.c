@@ -91,6 +91,33 @@ ROWS(Verified) = {
 };
 TABLE_WITH(Verified, verified, .is_given = verified_is_given);
 
+/* ---- where the bytes of a log came from ---- */
+
+static bool is_mark_in(const struct log_mark *mark, uint64_t least, uint64_t end)
+{
+    return mark->offset >= least && mark->offset < end;
+}
+
+void decode_log_marks(struct decoder *decoder, const struct log_mark *marks, size_t count,
+    uint64_t offset, size_t size_bytes)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t least = i == 0 ? offset : marks[i - 1].offset + 1;
+        if (!is_mark_in(&marks[i], least, i == 0 ? offset + 1 : offset + size_bytes)) {
+            decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "marks",
+                "are not of the data, from its first byte on, by rising offsets");
+            return;
+        }
+    }
+}
+
+ROWS(LogMark) = {
+    SPAN(LogMark, offset),
+    SIGNED(LogMark, stream, LOG_STREAM_ANY, LOG_STREAM_STDERR),
+    NUMBER(LogMark, received_us, 0, INT64_MAX / 4),
+};
+TABLE(LogMark, log_mark);
+
 /* ---- how a task ended, where it continues ---- */
 
 ROWS(TaskExit) = {

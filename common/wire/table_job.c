@@ -126,6 +126,7 @@ ROWS(JobSpec) = {
     COPY_AS(JobSpec, restore_from, restore_from.n),
     POSITION(JobSpec, restore_step),
     NUMBER(JobSpec, gpus, 0, LIMIT_GPUS_PER_WORKER),
+    BOOL(JobSpec, terminal),
     MESSAGE_OR_NONE(JobSpec, ps_job, PsJob),
     MESSAGE_OR_NONE(JobSpec, limits, JobLimits),
     MESSAGE(JobSpec, program, JobFile),

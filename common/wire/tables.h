@@ -18,6 +18,7 @@ WIRE_TABLE(Generation, struct generation);
 WIRE_TABLE(Cursor, struct cursor);
 WIRE_TABLE(Consumption, struct consumption);
 WIRE_TABLE(Verified, struct verified);
+WIRE_TABLE(LogMark, struct log_mark);
 WIRE_TABLE(TaskExit, struct task_exit);
 WIRE_TABLE(Refused, struct task_refused);
 WIRE_TABLE(Progress, struct progress);

@@ -95,7 +95,8 @@ static bool on_log(const cadre_log *log, void *user)
             "task %" PRIu32 ": %" PRIu64 " bytes of its output are left out here", log->task,
             log->left_out);
     }
-    monitor_output(&follow->monitor, log->task, 1, log->bytes, log->size);
+    monitor_output(
+        &follow->monitor, log->task, log->stream == CADRE_STDERR ? 2 : 1, log->bytes, log->size);
     if (log->end) {
         monitor_task_end(&follow->monitor, log->task);
     }

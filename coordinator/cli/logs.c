@@ -5,126 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/error.h"
-#include "coordinator/cli/render/terminal.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/hints.h"
-#include "coordinator/cli/render/json.h"
-#include "coordinator/cli/render/line_splitter.h"
+#include "coordinator/cli/log_printer.h"
+#include "coordinator/cli/since.h"
 
 struct logs_options {
     struct cli_common common;
     bool follow;
     bool raw;
+    bool only_stdout;
+    bool only_stderr;
+    bool timestamps;
     char *task;
-    uint64_t tail_bytes;
+    char *since;
+    uint64_t tail_lines;
 };
-
-/* The offset of the next line of a task's log. */
-struct task_position {
-    uint64_t offset;
-    uint64_t left_out; /* bytes before it that are not kept */
-};
-
-struct reader {
-    struct line_splitter line_splitter;
-    uint64_t job;
-    struct task_position *task_positions; /* for --json, by task; else NULL */
-    bool one_task; /* its bytes are written unchanged, without a newline of ours */
-    bool clean;    /* standard output is a terminal, and --raw was not given */
-    struct escaper escaper;
-    bool closed; /* standard output takes no more */
-};
-
-static void verb_emit(uint32_t task, const char *text_line, size_t size, void *user)
-{
-    (void)task;
-    struct reader *reader = user;
-    reader->closed = reader->closed || fwrite(text_line, 1, size, stdout) != size;
-}
-
-/* The bytes of one task, escaped on a terminal. */
-static void emit_bytes(const cadre_log *log, struct reader *reader)
-{
-    char cleaned[ESCAPER_GROWTH * 1024 + 16];
-    if (!reader->clean) {
-        verb_emit(log->task, log->bytes, log->size, reader);
-        return;
-    }
-    size_t at = 0;
-    do {
-        size_t take = log->size - at < 1024 ? log->size - at : 1024;
-        bool end = log->end && at + take == log->size;
-        verb_emit(log->task, cleaned,
-            escaper_add(&reader->escaper, log->bytes + at, take, end, cleaned), reader);
-        at += take;
-    } while (at < log->size);
-}
-
-static void emit_json(uint32_t task, const char *text_line, size_t size, void *user)
-{
-    struct reader *reader = user;
-    struct task_position *task_position = &reader->task_positions[task];
-    reader->closed = reader->closed ||
-                     !json_print_compact(json_of_text_line(reader->job, task, task_position->offset,
-                                             task_position->left_out, text_line, size),
-                         stdout);
-    *task_position = (struct task_position){.offset = task_position->offset + size};
-}
-
-/* Gaps are in the objects' offsets. */
-static void add_json(const cadre_log *log, struct reader *reader)
-{
-    if (log->task >= reader->line_splitter.task_count) {
-        return;
-    }
-    struct task_position *task_position = &reader->task_positions[log->task];
-    if (log->left_out > 0) {
-        line_splitter_end(&reader->line_splitter, log->task);
-        task_position->left_out += log->left_out;
-        task_position->offset = log->offset;
-    } else if (task_position->offset == 0) {
-        task_position->offset = log->offset; /* --tail */
-    }
-    line_splitter_add(&reader->line_splitter, log->task, log->bytes, log->size);
-    if (log->end) {
-        line_splitter_end(&reader->line_splitter, log->task);
-    }
-}
-
-/* Reports a gap on standard error. */
-static void print_hole(const cadre_log *log, struct reader *reader)
-{
-    if (!reader->one_task) {
-        line_splitter_end(&reader->line_splitter, log->task);
-    }
-    fflush(stdout);
-    fprintf(stderr,
-        "cadre logs: task %" PRIu32 ": %" PRIu64
-        " bytes are left out here; the coordinator keeps the beginning and the newest end of a "
-        "log (--log-limit)\n",
-        log->task, log->left_out);
-}
-
-static bool on_log(const cadre_log *log, void *user)
-{
-    struct reader *reader = user;
-    if (log->left_out > 0 && reader->task_positions == NULL) {
-        print_hole(log, reader);
-    }
-    if (reader->task_positions != NULL) {
-        add_json(log, reader);
-    } else if (reader->one_task) {
-        emit_bytes(log, reader);
-    } else {
-        line_splitter_add(&reader->line_splitter, log->task, log->bytes, log->size);
-        if (log->end) {
-            line_splitter_end(&reader->line_splitter, log->task);
-        }
-    }
-    reader->closed = reader->closed || fflush(stdout) != 0;
-    return !reader->closed;
-}
 
 static void on_outage(bool away, void *user)
 {
@@ -134,33 +32,27 @@ static void on_outage(bool away, void *user)
 }
 
 static int read_logs(const struct invocation *invocation, cadre_client *client, uint64_t id,
-    const cadre_log_options *request, bool raw)
+    const cadre_log_options *request)
 {
     cadre_job *job = NULL;
-    struct reader reader = {.job = id};
-    const struct cli_common *common = invocation->values;
+    struct log_printer printer;
+    const struct logs_options *options = invocation->values;
     cadre_status status = cadre_client_job(client, id, &job, NULL);
     if (status != CADRE_OK) {
         return hint_fail_job(invocation, client, status, id);
     }
-    const struct text_style text_style = terminal_style_of(stdout);
-    reader.one_task = job->workers == 1 || request->one_task;
-    reader.clean = text_style.columns > 0 && !raw;
-    reader.task_positions =
-        common->json ? calloc(job->workers + 1U, sizeof *reader.task_positions) : NULL;
-    if (!line_splitter_open(&reader.line_splitter, job->workers, &text_style,
-            common->json ? emit_json : verb_emit, &reader) ||
-        (common->json && reader.task_positions == NULL)) {
+    const struct log_printer_options printed = {.one_task = job->workers == 1 || request->one_task,
+        .raw = options->raw,
+        .timestamps = options->timestamps,
+        .json = options->common.json};
+    if (!log_printer_open(&printer, id, job->workers, &printed)) {
         struct cadre_error error = {0};
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the logs");
         status = cadre_error_publish(&error);
     } else {
-        reader.line_splitter.bare = common->json;
-        reader.line_splitter.clean = reader.clean && !common->json;
-        status = cadre_client_logs(client, id, request, on_log, &reader, NULL);
+        status = cadre_client_logs(client, id, request, log_printer_add, &printer, NULL);
     }
-    line_splitter_close(&reader.line_splitter);
-    free(reader.task_positions);
+    log_printer_close(&printer);
     cadre_result_release(job);
     return status == CADRE_OK ? CLI_DONE : invocation_fail(invocation, status);
 }
@@ -183,13 +75,35 @@ static bool parse_task(const struct invocation *invocation, const char *text,
     return true;
 }
 
+/* Fills the request from the options. */
+static bool make_request(const struct invocation *invocation, const struct logs_options *options,
+    cadre_log_options *request, int *ret_exit)
+{
+    *request = (cadre_log_options){.follow = options->follow, .tail_lines = options->tail_lines};
+    if (options->only_stdout && options->only_stderr) {
+        *ret_exit = invocation_usage(
+            invocation, "--stdout and --stderr: give one of them; without either both are printed");
+        return false;
+    }
+    request->stream = options->only_stderr ? CADRE_STDERR : options->only_stdout ? CADRE_STDOUT : 0;
+    if (options->since != NULL &&
+        !since_parse(options->since, clock_wall_us(), &request->since_us)) {
+        *ret_exit = invocation_usage(invocation,
+            "--since: \"%s\" is neither a duration such as 90s, 10m, 2h or 3d nor a time such as "
+            "2026-11-29T06:40:00Z",
+            options->since);
+        return false;
+    }
+    return parse_task(invocation, options->task, request, ret_exit);
+}
+
 int verb_logs(const struct cli *cli, int argc, char **argv)
 {
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW(
-            "Print a JSON object for each line instead: job, task, offset, left_out, text, "
-            "partial."),
+            "Print a JSON object for each line instead: job, task, stream, received_us, offset, "
+            "left_out, text, partial."),
         {OPTION_ROW(FLAG, "follow", struct logs_options, follow, NULL, NULL), .letter = 'f',
             .help = "Go on until the job has ended."},
         {OPTION_ROW(FLAG, "raw", struct logs_options, raw, NULL, NULL),
@@ -198,13 +112,29 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
                     "terminal. Files and pipes get the bytes in any case."},
         {OPTION_ROW(TEXT, "task", struct logs_options, task, "TASK", NULL), .letter = 't',
             .help = "Only this task's, as it wrote it, without a prefix."},
-        {OPTION_ROW(BYTES, "tail", struct logs_options, tail_bytes, "BYTES", NULL),
-            .help = "Begin so many bytes before the end of each task's log: 4096, 64KiB."},
+        {OPTION_ROW(FLAG, "stdout", struct logs_options, only_stdout, NULL, NULL),
+            .help = "Only what tasks wrote to standard output."},
+        {OPTION_ROW(FLAG, "stderr", struct logs_options, only_stderr, NULL, NULL),
+            .help = "Only what tasks wrote to standard error."},
+        {OPTION_ROW(FLAG, "timestamps", struct logs_options, timestamps, NULL, NULL),
+            .help =
+                "Before each line the time (UTC) at which the worker read it from the task; \"-\""
+                " where it was not recorded, by a worker of an earlier version."},
+        {OPTION_ROW(U64, "tail", struct logs_options, tail_lines, "LINES", NULL), .min = 1,
+            .max = 1000000000,
+            .help = "Begin so many lines before the end of each task's log: 20."},
+        {OPTION_ROW(TEXT, "since", struct logs_options, since, "TIME", NULL),
+            .help = "Begin at this time, as of the workers' clocks: a duration before now (90s,"
+                    " 10m, 2h, 3d), or 2026-11-29T06:40:00Z."},
     };
     static const struct option_table table = {.program = "cadre logs",
         .usage = "ID",
-        .summary = "Prints what a job's tasks wrote. Lines of a job with several tasks begin with "
-                   "the task's number.",
+        .summary = "Prints what a job's tasks wrote, to standard output and error, in the order in "
+                   "which their workers read it. Lines of a job with several tasks begin with the "
+                   "task's number.",
+        .notes = "  cadre logs 7 -f                       what it writes, as it comes\n"
+                 "  cadre logs 7 --stderr --tail 20       the last 20 lines of each task's stderr\n"
+                 "  cadre logs 7 --timestamps --since 10m\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 1};
@@ -214,12 +144,12 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
     uint64_t id = 0;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
-        cadre_log_options request = {.follow = options.follow, .tail_bytes = options.tail_bytes};
+        cadre_log_options request;
         const cadre_client_options connection = {.on_outage = on_outage, .user = &invocation};
         if (invocation_job(&invocation, 0, &id, &code) &&
-            parse_task(&invocation, options.task, &request, &code) &&
+            make_request(&invocation, &options, &request, &code) &&
             invocation_connect(&invocation, &connection, &client, &code)) {
-            int read = read_logs(&invocation, client, id, &request, options.raw);
+            int read = read_logs(&invocation, client, id, &request);
             code = invocation_end(&invocation, read);
         }
     }

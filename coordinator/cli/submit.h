@@ -20,6 +20,7 @@ struct submit_options {
     char *strategy;
     bool detach;
     bool raw;
+    bool terminal;
     uint64_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;

@@ -41,6 +41,11 @@ static const struct option_row rows[] = {
     {ROW(LIST, "env-file", environment_files, "FILE", NULL),
         .help = "Variables from a file, each a line NAME=VALUE or NAME; \"#\" begins a comment. "
                 "Those of --env come before them."},
+    {ROW(FLAG, "tty", terminal, NULL, NULL),
+        .help = "Each task's standard output and error are one pseudo-terminal, for programs that "
+                "print at once to a terminal only, or in colours. Both count as standard output "
+                "then. It has 80 columns, and TERM is xterm unless --env sets it. What calls "
+                "cadre_init prints at once without it."},
     {ROW(TEXT, "name", name, "NAME", NULL),
         .help = "What listings call the job. Default: the program's name."},
     {ROW(TEXT, "priority", priority, "N", NULL),
@@ -267,6 +272,7 @@ bool submit_request_make(
         .time_limit_us = values->time_limit_us,
         .strategy = values->strategy,
         .priority = priority,
+        .terminal = values->terminal,
         .servers = counts.ps_job.servers,
         .evaluators = counts.ps_job.evaluators,
         .server_backups = counts.ps_job.backups};

@@ -10,10 +10,12 @@
 #include "coordinator/cli/cli.h"
 #include "deploy/cadre/complete.h"
 #include "deploy/cadre/manual.h"
+#include "deploy/cadre/new.h"
 #include "deploy/cadre/run.h"
 
 /* In the order of the overview; ended by a NULL name. */
 static const struct verb verbs[] = {
+    {"new", "write a program to begin with, and how to build it", EXIT_CODES_LOCAL, verb_new},
     {"run", "run a program on this machine, with a coordinator of its own", EXIT_CODES_RUN,
         verb_run},
     {"submit", "send a program to the cluster and follow it", EXIT_CODES_SUBMIT, verb_submit},
@@ -37,6 +39,7 @@ static const struct verb verbs[] = {
 static const struct option_row rows[] = {CLI_COORDINATOR_ROW};
 
 #define EXAMPLES                                                                                   \
+    "  cadre new fit                                   a program of your own, in fit/\n"           \
     "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"        \
     "  cadre submit -n 2 --file train.bin ./digits -- --epochs 20\n"                               \
     "  cadre submit -n 2:4 ./digits                    trains with 2 to 4 tasks\n"                 \

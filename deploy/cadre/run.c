@@ -23,6 +23,7 @@ struct run_options {
     char *gpus;
     struct option_list environment;
     char *output;
+    bool terminal;
     uint64_t grace_us;
     uint64_t max_restarts;
     char *mesh_ports;
@@ -52,6 +53,10 @@ static const struct option_row rows[] = {
     {ROW(TEXT, "output", output, "FOLDER", NULL), .letter = 'o',
         .help = "Where tasks leave files: FOLDER/0, FOLDER/1 and so on. Default: the working "
                 "folder."},
+    {ROW(FLAG, "tty", terminal, NULL, NULL),
+        .help = "Each task's standard output and error are one pseudo-terminal, for programs that "
+                "print at once to a terminal only, or in colours. Both count as standard output "
+                "then. What calls cadre_init prints at once without it."},
     {ROW(DURATION, "grace", grace_us, "TIME", "5s"),
         .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
     {ROW(U64, "max-restarts", max_restarts, "N", "0"), .max = LIMIT_RESTARTS,
@@ -187,6 +192,7 @@ static int run_program(const struct invocation *invocation)
         .gpus = values->gpus,
         .mesh_ports = mesh_ports,
         .output = values->output,
+        .terminal = values->terminal,
         .grace_us = values->grace_us,
         .max_restarts = (uint32_t)values->max_restarts,
         .checkpoint_every = values->checkpoint_every,

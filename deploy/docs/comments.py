@@ -21,6 +21,7 @@ NAME = re.compile(r"(?<![\w#.>/\"`-])(?:cadre|CADRE)_\w+(?!\w|[.*]\w|->|/|\([^)]
 SPECIAL = re.compile(r"[\\@<>&#%]|--(?=\w)")
 PLAIN = re.compile(r"(?<!\*/)\n( {4,}(?:[\w ]+[ *]+\w+(?:\[\w*\])*;|[A-Z]\w+(?: = [^,/\n]+)?,?))(?=\n)")
 EMPTY = " /**< &zwnj; */"
+ENUM_LINE = re.compile(r"(?<=enum )(\w+) \{ ([^}\n]*) \}") # an enum in one line
 IN_EXAMPLE = "    " # more than that before a line: code
 
 
@@ -75,8 +76,8 @@ def body(lines, names):
             out[number], in_span = escaped(line, in_span and bool(line.strip()), names)
     for first, end in blocks:
         begin, stop = ("@code{.c}", "@endcode") if is_code(lines[first:end]) else ("@verbatim", "@endverbatim")
-        if first == 0:
-            raise ValueError("an example begins a comment: put a sentence before it")
+        if first == 0 or (end < len(lines) and lines[end].strip()):
+            raise SystemExit(f"\"{lines[first].strip()}\": put an empty line before and behind an example")
         out[first - 1] = begin
         if end < len(lines):
             out[end] = stop
@@ -109,6 +110,7 @@ def section(lines):
 def names_of(text):
     """What a header declares and Doxygen does not link by itself in a sentence: all but structures."""
     code = COMMENT.sub("", text)
+    code = ENUM_LINE.sub(lambda match: "{\n    " + match.group(2).replace(", ", "\n    ") + "\n}", code)
     patterns = (r"^#define (CADRE_\w+)\b", r"^    (CADRE_\w+)\b", r"^typedef \w+ (cadre_\w+)\(",
                 r"^typedef \w+ \(\*(cadre_\w+)\)", r"^\} (cadre_\w+);", r"^typedef struct \w+\s+(cadre_\w+);",
                 r"^(?:CADRE_API|static inline)\b[^;({]*?\b(cadre_\w+)\(")
@@ -141,4 +143,6 @@ def marked(text, names):
 
     marked_text = COMMENT.sub(mark, text)
     marked_text = PLAIN.sub(rf"\n\1{EMPTY}", marked_text)
+    marked_text = ENUM_LINE.sub(lambda match: f"{match.group(1)} {{ " + re.sub(
+        r"(\w+(?: = [^,/]+)?)(,|$)", rf"\1\2{EMPTY}", match.group(2)) + " }", marked_text)
     return marked_text + ("/** @} */\n" if is_open else "")

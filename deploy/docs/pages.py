@@ -34,7 +34,7 @@ def header_page(path):
 
 def example_page(path):
     """Doxygen's name for the page of an example."""
-    return path.replace("_", "__").replace("/", "_2").replace(".", "_8") + "-example.html"
+    return path.replace("/", "_2").replace(".", "_8") + "-example.html"
 
 
 class Pages:

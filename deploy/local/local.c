@@ -207,6 +207,7 @@ static cadre_status local_submit(struct local *local, struct cadre_error *error)
         .strategy = options->strategy != NULL ? options->strategy : "",
         .ps_job = options->ps_job,
         .max_restarts = options->max_restarts,
+        .terminal = options->terminal,
         .checkpoint_every = options->checkpoint_every,
         .checkpoints_kept = options->checkpoints_kept,
         .checkpoint_folder = local->checkpoints.folder != NULL ? local->checkpoints.folder : ""};

@@ -38,6 +38,7 @@ struct local_options {
     /* Manifest of the checkpoint to go on from, or a folder of which the newest whole one is taken;
      * NULL: from the beginning. */
     const char *restore_path;
+    bool terminal; /* each task's output is a pseudo-terminal */
 };
 
 struct local_watch {

@@ -43,7 +43,8 @@ Strategies, datasets and collectives for programs that train on many
 processes at once: by hand, or as a job of a Cadre cluster.")
 set(CPACK_DEBIAN_DEV_DESCRIPTION "distributed training for C programs (headers)
 What compiles programs with Cadre: headers, libcadre.a, pkg-config files, a
-CMake package, and the protocol's files for clients in other languages.")
+CMake package, examples, and the protocol's files for clients in other
+languages.")
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "distributed training for C programs (CUDA devices)
 The plugin with which replicas run on NVIDIA GPUs. It needs the driver, and
 uses NCCL where it finds it.")
@@ -86,4 +87,8 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   install(FILES debian/copyright ${changelog}.gz ${changes}.gz
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME} COMPONENT ${component})
 endforeach()
+# Where users of Debian look for examples.
+file(CREATE_LINK ../../cadre/examples ${CMAKE_CURRENT_BINARY_DIR}/examples SYMBOLIC)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/examples
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_DEV_PACKAGE_NAME} COMPONENT dev)
 include(CPack)

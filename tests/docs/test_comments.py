@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How plain comments become Doxygen's, and Markdown pages of the site."""
+import glob
+import os
+import re
 import unittest
 
 import tree
@@ -34,6 +37,12 @@ class Comments(unittest.TestCase):
                          "\n    CADRE_A = 1, /**< &zwnj; */\n    CADRE_B /**< &zwnj; */\n")
         self.assertEqual(self.marked("\n    void (*f)(int a);\n    f(a);\n"), "\n    void (*f)(int a);\n    f(a);\n")
 
+    def test_enums_in_one_line(self):
+        self.assertEqual(self.marked("typedef enum cadre_e { CADRE_A = 1, CADRE_B } cadre_e;\n"),
+                         "typedef enum cadre_e { CADRE_A = 1, /**< &zwnj; */ CADRE_B /**< &zwnj; */ } cadre_e;\n")
+        self.assertEqual(comments.names_of("typedef enum cadre_e { CADRE_A = 1, CADRE_B } cadre_e;\n"),
+                         {"CADRE_A", "CADRE_B", "cadre_e"})
+
     def test_special_characters_and_results(self):
         self.assertEqual(self.marked("/* a <b> @c \\n #d 5% `<e>` *ret_f f *ret_g[*ret_n]. */\n"),
                          "/** a \\<b\\> \\@c \\\\n \\#d 5\\% `<e>` `*ret_f` f `*ret_g[*ret_n]`. */\n")
@@ -57,6 +66,16 @@ class Comments(unittest.TestCase):
         self.assertEqual(self.marked("/* A:\n *\n *     a ──▶ it's <b> */\n"),
                          "/** A:\n@verbatim\n    a ──▶ it's <b> @endverbatim */\n")
         self.assertEqual(self.marked("/* A\n *     b. */\n"), "/** A\n    b. */\n")
+        with self.assertRaisesRegex(SystemExit, "empty line before and behind an example"):
+            self.marked("/* A:\n *\n *     f();\n * B. */\n")
+
+    def test_no_word_of_a_header_is_lost(self):
+        added = re.compile(r"@code\{\.c\}|@(?:file|name|endcode|verbatim|endverbatim)\b|&zwnj;|@[{}]")
+        for path in glob.glob(os.path.join(tree.ROOT, tree.HEADERS, "*.h")):
+            text = tree.read("", path)
+            with self.subTest(header=os.path.basename(path)):
+                self.assertEqual(re.findall(r"\w+", added.sub("", comments.marked(text, set())).lower()),
+                                 re.findall(r"\w+", text.replace(comments.LICENCE, "", 1).lower()))
 
     def test_sections(self):
         text = "\n/* --- one: of it --- */\n\nint a;\n\n/* --- two. Any thread;\n * so. --- */\n"
@@ -98,7 +117,7 @@ class Markdown(unittest.TestCase):
         text = "# A\n[m](../../tests/documents/m_x.c) [x](../examples/y/x.c) [z](../examples/y/z.cu)\n"
         site = pages.Pages({"deploy/docs/a.md": text}, set())
         self.assertEqual(site.page("deploy/docs/a.md"),
-                         "# A {#a}\n[m](tests_2documents_2m__x_8c-example.html) "
+                         "# A {#a}\n[m](tests_2documents_2m_x_8c-example.html) "
                          "[x](deploy_2examples_2y_2x_8c-example.html) z (`deploy/examples/y/z.cu`)\n")
 
     def test_navigation(self):

@@ -50,6 +50,18 @@ class Faults(unittest.TestCase):
                      "    const char *also_plain;\n    int dims[3];\n} cadre_c;\n")
         self.succeeds()
 
+    def test_what_else_is_refused(self):
+        for arguments, pattern in [(["--fast"], "unknown option --fast"), (["a", "b"], "one folder at most"),
+                                   ([os.path.join(self.root, "CMakeLists.txt")], "cannot make the folder")]:
+            with self.subTest(arguments=arguments):
+                status, output = tree.build(self.root, *arguments)
+                self.assertEqual(status, 1)
+                self.assertIn(pattern, output)
+        tree.write(self.root, "build-docs/html/mine.html", "<p>")
+        self.fails("html is no site that this made")
+        self.assertTrue(os.path.exists(os.path.join(self.out, "html/mine.html")))
+        self.assertIn("usage: deploy/docs/build [OUT]", tree.build(self.root, "--help")[1])
+
     def test_undocumented_function(self):
         line = self.declare("/* One. */\nCADRE_API int cadre_one(void);\nCADRE_API int cadre_two(void);\n")
         self.fails(rf"{re.escape(PROBE)}:{line + 2}: warning: Member cadre_two\(void\) \(function\)",

@@ -39,8 +39,8 @@ def write(folder, path, text):
         file.write(text)
 
 
-def build(folder, out):
+def build(folder, *arguments):
     """The status of deploy/docs/build of a tree, and what it printed."""
-    run = subprocess.run([os.path.join(folder, "deploy/docs/build"), out], stdout=subprocess.PIPE,
+    run = subprocess.run([os.path.join(folder, "deploy/docs/build"), *arguments], stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, check=False)
     return run.returncode, run.stdout

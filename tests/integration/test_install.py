@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What README.md says of a program of one's own, with Cadre installed below a folder and the checkout out of sight: it
 is compiled by cc and pkg-config, by CMake, and with Cadre inside; it runs by hand, by `cadre run`, and as a job."""
+import contextlib
 import os
 import re
 import shutil
@@ -67,6 +68,24 @@ class Installation:
         check_equal(done.returncode, 0, f"status of {line}: {done.stdout}{done.stderr}")
         return done.stdout
 
+    @contextlib.contextmanager
+    def cluster(self):
+        """A coordinator and a worker with two slots, which the commands find."""
+        os.chmod(self.folder, 0o711)
+        self.environment["CADRE_COORDINATOR"] = f"unix:{self.folder}/c.sock"
+        daemons = []
+        try:
+            for name, options in (("coordinator", f"--listen unix:{self.folder}/c.sock"), ("worker", "--slots 2")):
+                ready = os.path.join(self.folder, f"{name}.ready")
+                daemons.append(self.start(f"cadre-{name} {options} --state-dir {self.folder}/{name}-state "
+                                          f"--ready-file {ready}", f"{name}.log"))
+                wait_for(f"{name} is ready", lambda ready=ready: os.path.exists(ready))
+            yield
+        finally:
+            for daemon in reversed(daemons):
+                daemon.terminate()
+                daemon.wait(HANG_S)
+
     def start(self, line, log):
         with open(os.path.join(self.folder, log), "wb") as file:
             return subprocess.Popen(self.command(f"exec {line}"), cwd=self.folder, env=self.environment,
@@ -107,23 +126,29 @@ def test_with_cmake():
             check_in("w = 3.000", here.call(f"build/{name}"), name)
 
 
+def test_each_example_builds_alone():
+    with Installation() as here:
+        examples = os.path.join(here.prefix, "share/cadre/examples")
+        with open(os.path.join(examples, "README.md"), encoding="utf-8") as file:
+            commands = next(line for line in file if line.startswith("cmake -S /usr/share/cadre/examples/digits "))
+        commands = commands.replace("/usr/share/cadre/examples", examples)
+        check_in("test accuracy: ", here.call(commands.rstrip() + " --epochs 1"), commands)
+        alone = sorted(name for name in os.listdir(examples)
+                       if os.path.exists(os.path.join(examples, name, "CMakeLists.txt")) and name != "digits")
+        check(len(alone) > 6, f"examples: {alone}")
+        for name in alone:
+            here.call(f"cmake -S {examples}/{name} -B {name} && cmake --build {name} -j 2")
+        check_in("from the true ones", here.call("anywhere/anywhere mirrored"), "anywhere")
+        check_equal(here.call("tour/tour/run_constant"), "(6)\n", "a program of the tour, with libcadre.so")
+        link = os.path.join(here.prefix, "share/doc/libcadre-dev/examples")
+        check_equal(os.path.realpath(link), os.path.realpath(examples), "where Debian has examples")
+
+
 def test_as_a_job():
     with Installation() as here:
         here.call("cc fit.c $(pkg-config --cflags --libs cadre-static) -o fit")
-        os.chmod(here.folder, 0o711)
-        here.environment["CADRE_COORDINATOR"] = f"unix:{here.folder}/c.sock"
-        daemons = []
-        try:
-            for name, options in (("coordinator", f"--listen unix:{here.folder}/c.sock"), ("worker", "--slots 2")):
-                ready = os.path.join(here.folder, f"{name}.ready")
-                daemons.append(here.start(f"cadre-{name} {options} --state-dir {here.folder}/{name}-state "
-                                          f"--ready-file {ready}", f"{name}.log"))
-                wait_for(f"{name} is ready", lambda ready=ready: os.path.exists(ready))
+        with here.cluster():
             check_in("w = 3.000", here.call("cadre submit --workers 2 ./fit"), "cadre submit")
-        finally:
-            for daemon in reversed(daemons):
-                daemon.terminate()
-                daemon.wait(HANG_S)
 
 
 if __name__ == "__main__":

@@ -365,7 +365,7 @@ def test_a_long_log_keeps_its_beginning_and_its_end():
         cluster.coordinator.stop()
         cluster.coordinator.start()
         check_equal(cluster.cadre("logs", str(job)).stdout, read.stdout, "after a restart")
-        tail = cluster.cadre("logs", "--tail", "100", str(job)).stdout.decode().splitlines()
+        tail = cluster.cadre("logs", "--tail", "5", str(job)).stdout.decode().splitlines()
         check_equal(tail, lines[-5:], "its tail")
 
         objects = [json.loads(line) for line in cluster.cadre("logs", "--json", str(job)).stdout.splitlines()]

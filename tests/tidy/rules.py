@@ -460,6 +460,7 @@ LAYERS = {
                              "cadre/client.h", "common/client/result.h", "deploy/local/local.h", "coordinator/cli/",
                              "deploy/cadre/"],
     "deploy/examples/": PUBLIC,
+    "deploy/templates/": PUBLIC,
     "tests/": [""],
 }
 
@@ -505,6 +506,9 @@ FILE_CIRCLES = {
 # Folders whose files may use only FREESTANDING system headers.
 PURE_FOLDERS = ["common/pure/", "common/model/", "coordinator/core/", "worker/core/"]
 
+# What `cadre new` writes: it is the user's own, and says nothing of a licence.
+TEMPLATES = ["deploy/templates/"]
+
 # Folders whose files may name a header beside them without its folder; everywhere else paths are from the root.
 OWN_NAMES = ["tests/", "deploy/examples/"]
 
@@ -533,7 +537,8 @@ FOREIGN = [
                    "worker/library/runtime/state/format/base64.c", "worker/library/runtime/task/session_key.c",
                    "tests/"]),
     (r"systemd/", ["common/service/"]),
-    (r"cuda_|cublas|nccl\.h$", ["worker/library/cuda/", "deploy/examples/", "tests/gpu/", "tests/bench/gpu/"]),
+    (r"cuda_|cublas|nccl\.h$", ["worker/library/cuda/", "deploy/examples/", "deploy/templates/", "tests/gpu/",
+                                "tests/bench/gpu/"]),
     (r"cmocka\.h$", ["tests/"]),
 ]
 

@@ -104,7 +104,7 @@ class Tidy:
         leftover = re.search(rules.LEFTOVERS, source.text)
         machine_path = re.search(rules.MACHINE_PATHS, source.text)
         for number, line in enumerate(source.lines, 1):
-            if "\t" in line:
+            if "\t" in line and os.path.basename(source.path) != "Makefile":
                 self.fault(source, number, "tab", "use spaces")
             if line != line.rstrip() and source.kind != ".md":
                 self.fault(source, number, "blank", "white space ends the line")
@@ -121,6 +121,7 @@ class Tidy:
         head = source.lines[:1] if source.is_c else source.lines[:2]
         script = source.kind in (".py", ".sh") or (source.lines and source.lines[0].startswith("#!"))
         wanted = source.is_c or script or source.path.startswith("proto/cadre/")
+        wanted = wanted and not source.within(rules.TEMPLATES)
         if wanted and not any("SPDX-License-Identifier: Apache-2.0" in line for line in head):
             self.fault(source, 1, "licence", "start with SPDX-License-Identifier: Apache-2.0 and the purpose")
         if source.is_c and any(re.search(r"//", line) for line in source.code):

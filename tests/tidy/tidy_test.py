@@ -7,6 +7,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+import examples
 import glossary
 import graph
 import guide
@@ -79,6 +80,11 @@ class Rules(unittest.TestCase):
     def test_licence_and_comments(self):
         self.fires("licence", {**source("common/base/b.c", ""), "common/base/b.c": "int a;\n"})
         self.fires("licence", {"tests/x": "#!/bin/sh\ntrue\n"})
+        drawing = "# x\n\n```\nx\n```\n"
+        self.quiet({"deploy/templates/README.md": drawing, "deploy/templates/x/README.md": drawing,
+                    "deploy/templates/CMakeLists.txt": "add_executable(b x/b.c)\n",
+                    "deploy/templates/x/b.c": "/* What it does. */\nint a;\n",
+                    "deploy/templates/x/Makefile": "x:\n\ty\n"})
         self.fires("comment", source("common/base/b.c", "int a; // no\n"))
         self.fires("comment", source("worker/library/cuda/b.cu", "int a; // no\n"))
 
@@ -286,6 +292,29 @@ class Rules(unittest.TestCase):
             with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
                 file.write("word " * 1501)
             self.assertIn("README.md: 1501 words", "".join(guide.faults(root)))
+
+    def examples_faults(self, index):
+        program = "static int early(int);\n\nint run(\n    int a)\n{\n}\n\nint early(int a)\n{\n    return a;\n}\n"
+        tree = {"README.md": index, "one/one.c": program, "tour/a.c": "int a;\n", "tour/show.c": "int b;\n"}
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in tree.items():
+                path = os.path.join(root, "deploy/examples", path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            return examples.check(root)
+
+    def test_examples(self):
+        good = "[a](tour/a.c) [one](one) [`run`](one/one.c#L3-L6) [`early`](one/one.c#L8-L11) [`return`](one/one.c#L10)"
+        self.assertEqual(self.examples_faults(good), ([], good))
+        faults, corrected = self.examples_faults(good.replace("L8-L11", "L1"))
+        self.assertIn("early is at one/one.c#L8-L11, not #L1", faults[0])
+        self.assertEqual(corrected, good)
+        for wrong, fault in ((good.replace("[a](tour/a.c)", ""), "no link to tour/a.c"),
+                             (good.replace("[one](one)", ""), "no link to one"),
+                             (good + "[x](two)", "there is no two"),
+                             (good + "[`absent`](one/one.c#L1)", "one/one.c has no absent")):
+            self.assertEqual(self.examples_faults(wrong)[0], [fault])
 
     def test_shown(self):
         self.assertEqual(self.shown_faults("int main(void) { cadre_one(1); CADRE_DO(2); cadre_two(0); }\n"), [])

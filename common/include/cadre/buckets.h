@@ -28,7 +28,8 @@ extern "C" {
 #define CADRE_BUCKET_BYTES_GPU   ((size_t)25 << 20) /* where the gradients are on a GPU */
 #define CADRE_BUCKET_BYTES_CPU   ((size_t)4 << 20)  /* stays in the cache */
 
-/* Zeroed: the defaults. All replicas give the same. */
+/* How large buckets are, and how each is reduced. Zeroed: the defaults. All replicas give the same.
+ */
 typedef struct cadre_bucket_options {
     size_t first_bytes;  /* of the first bucket; 0: CADRE_BUCKET_FIRST_BYTES */
     size_t bucket_bytes; /* of each other one; 0: as above. A bucket closes once it is as large */

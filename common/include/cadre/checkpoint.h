@@ -41,8 +41,8 @@ extern "C" {
 /* In place of a position where there is no checkpoint. */
 #define CADRE_POSITION_NONE UINT64_MAX
 
-/* Zeroed: as without a manager, but that a program which is started by hand leaves its checkpoints
- * in the output folder. */
+/* Where checkpoints go, and how many are kept. Zeroed: as without a manager, but that a program
+ * which is started by hand leaves its checkpoints in the output folder. */
 typedef struct cadre_checkpoint_options {
     const char *directory; /* made if it is not there; NULL: the output folder */
     uint32_t max_to_keep;  /* 1 to 1000; 0: 3 */

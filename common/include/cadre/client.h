@@ -47,7 +47,7 @@ typedef struct cadre_then {
     void *user;
 } cadre_then;
 
-/* Zeros and NULL mean the defaults that are named. */
+/* How a coordinator is reached. Zeros and NULL mean the defaults that are named. */
 typedef struct cadre_client_options {
     const char *address; /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
                             else the default */
@@ -169,6 +169,9 @@ typedef struct cadre_submit_options {
      * of the coordinator does not reset it. After that its state is saved as for a preemption, and
      * it fails with DEADLINE_EXCEEDED. 0: no limit. */
     uint64_t time_limit_us;
+    /* Each task's standard output and error are one pseudo-terminal: for programs that print at
+     * once to a terminal only, and do not call cadre_init. Their logs are CADRE_STDOUT. */
+    bool terminal;
 } cadre_submit_options;
 
 /* What the coordinator has made of a submission. */
@@ -290,7 +293,7 @@ typedef struct cadre_verify_progress {
     uint64_t expected; /* how many it will be: of records about, until all are here */
 } cadre_verify_progress;
 
-/* Zeroed: all is judged, without reports of progress. */
+/* How much is verified. Zeroed: all is judged, without reports of progress. */
 typedef struct cadre_verify_options {
     bool unjudged; /* only the records: of each epoch `verdict` is 0, and `text` "" */
     void (*on_progress)(const cadre_verify_progress *progress, void *user); /* meanwhile; or NULL */
@@ -313,12 +316,20 @@ CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
 
 /* ---- what tasks print, and what they leave ---- */
 
-/* Zeroed: the logs of all tasks from their start, as far as they are now. */
+/* Where a task wrote to. Of bytes 0 means that it was not recorded (by a worker or coordinator of
+ * an earlier version): they count as CADRE_STDOUT. */
+typedef enum cadre_log_stream { CADRE_STDOUT = 1, CADRE_STDERR = 2 } cadre_log_stream;
+
+/* Which part of which logs is read. Zeroed: the logs of all tasks from their start, as far as they
+ * are now. */
 typedef struct cadre_log_options {
     bool one_task; /* only `task`'s log */
     uint32_t task;
-    bool follow;         /* go on until the job has ended */
-    uint64_t tail_bytes; /* begin so many bytes before the end of each log; 0: at its start */
+    bool follow;             /* go on until the job has ended */
+    uint64_t tail_bytes;     /* begin so many bytes before the end of each log; 0: at its start */
+    cadre_log_stream stream; /* only what was written to this one; 0: both */
+    uint64_t tail_lines;     /* begin so many lines, of that stream, before the end of each log */
+    uint64_t since_us; /* begin at what a worker read at this Unix time or after; 0: at its start */
 } cadre_log_options;
 
 /* A piece of a task's log. */
@@ -331,6 +342,8 @@ typedef struct cadre_log {
     /* So many bytes before these are not kept: of a long log the coordinator keeps the beginning
      * and the newest end (--log-limit). 0 mostly. */
     uint64_t left_out;
+    cadre_log_stream stream; /* of all these bytes; 0: not recorded */
+    uint64_t received_us; /* Unix time at which a worker read them from the task; 0: not recorded */
 } cadre_log;
 
 /* Called with each piece of a log, valid until it returns. False: the call ends with OK. */

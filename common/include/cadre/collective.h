@@ -72,8 +72,8 @@ typedef enum cadre_communication {
     CADRE_COMMUNICATION_NCCL = 2 /* tensors in device memory */
 } cadre_communication;
 
-/* Zeroed: the defaults. A field that is not its default counts in place of the strategy's.
- * (tf.distribute.experimental.CommunicationOptions.) */
+/* How a collective is carried out. Zeroed: the defaults. A field that is not its default counts in
+ * place of the strategy's. (tf.distribute.experimental.CommunicationOptions.) */
 typedef struct cadre_collective_options {
     /* Tensors of an all-reduce travel in packs: a new one begins once the current one is larger
      * than this. 0: one pack. Changes speed only, never results. */

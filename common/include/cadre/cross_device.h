@@ -75,7 +75,7 @@ typedef struct cadre_cross_device_functions {
     void *user;
 } cadre_cross_device_functions;
 
-/* Zeroed: AUTO, one pack. */
+/* How a strategy combines values of several devices. Zeroed: AUTO, one pack. */
 typedef struct cadre_cross_device_ops {
     cadre_cross_device_kind kind;
     cadre_communication implementation; /* of COLLECTIVE */

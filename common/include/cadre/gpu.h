@@ -3,9 +3,8 @@
  * device. No CUDA header is needed here, and no CUDA library on a host without a GPU: what touches
  * the device is in a plugin, libcadre-cuda.so, that is opened at run time.
  *
- *     cadre_enable_gpus();                                       my step has kernels
- *     CADRE_CHECK(cadre_strategy_default(&strategy));            a replica on each GPU, else the
- * CPU
+ *     cadre_enable_gpus();                              my step has kernels
+ *     CADRE_CHECK(cadre_strategy_default(&strategy));   a replica on each GPU, else the CPU
  *
  *     static cadre_status step(cadre_replica *replica, cadre_tensor *const inputs[], ...)
  *     {

@@ -62,7 +62,8 @@ typedef struct cadre_topology {
 /* Which device each logical device of each replica is. Never changes; any thread. */
 typedef struct cadre_device_assignment cadre_device_assignment;
 
-/* Zeroed: every replica is one device, and there is one replica. */
+/* Of how many devices a replica is. Zeroed: every replica is one device, and there is one replica.
+ */
 typedef struct cadre_assignment_options {
     uint32_t rank; /* entries of the two lists: that of the topology; 0: all ones */
     int32_t computation_shape[CADRE_TOPOLOGY_RANK_MAX];

@@ -48,7 +48,7 @@ typedef enum cadre_metric_kind {
     CADRE_METRIC_AUC
 } cadre_metric_kind;
 
-/* Zeroed: the defaults. */
+/* Numbers that some kinds of metrics have. Zeroed: the defaults. */
 typedef struct cadre_metric_options {
     double threshold;    /* BINARY_ACCURACY: 0 means 0.5 */
     uint32_t k;          /* SPARSE_TOP_K_ACCURACY: 0 means 5 */

@@ -82,8 +82,9 @@ typedef enum cadre_rate_kind {
 
 #define CADRE_RATE_PIECES_MAX 16 /* boundaries of a piecewise constant rate */
 
-/* Zeroed: constant. Steps are updates of the variable. INVALID_ARGUMENT: no decay_steps where the
- * kind has them; boundaries that do not grow. */
+/* How the learning rate changes from step to step. Zeroed: constant. Steps are updates of the
+ * variable. INVALID_ARGUMENT: no decay_steps where the kind has them; boundaries that do not grow.
+ */
 typedef struct cadre_rate_schedule {
     cadre_rate_kind kind;
     uint64_t decay_steps;
@@ -102,9 +103,9 @@ typedef struct cadre_rate_schedule {
     double rates[CADRE_RATE_PIECES_MAX];
 } cadre_rate_schedule;
 
-/* Zeroed numbers mean Keras' defaults: momentum 0.9 (of MOMENTUM; of RMSPROP none), rho 0.9,
- * beta1 0.9, beta2 0.999, epsilon 1e-7 (LAMB 1e-6), initial_accumulator 0.1, weight_decay of ADAMW
- * 0.004. The rate has to be given. */
+/* The rule of an optimizer, and its numbers. Zeroed numbers mean Keras' defaults: momentum 0.9 (of
+ * MOMENTUM; of RMSPROP none), rho 0.9, beta1 0.9, beta2 0.999, epsilon 1e-7 (LAMB 1e-6),
+ * initial_accumulator 0.1, weight_decay of ADAMW 0.004. The rate has to be given. */
 typedef struct cadre_optimizer_options {
     cadre_optimizer_kind kind;
     double rate; /* that a schedule begins with */
@@ -166,7 +167,7 @@ typedef enum cadre_gradients {
                                 (experimental_aggregate_gradients=False) */
 } cadre_gradients;
 
-/* Zeroed: the defaults. */
+/* What becomes of the gradients of one call. Zeroed: the defaults. */
 typedef struct cadre_apply_options {
     cadre_gradients gradients;
     /* NULL: all are dense. Else [count]: where gradients[i] is NULL and sparse[i].values is not,

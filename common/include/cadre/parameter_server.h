@@ -91,7 +91,8 @@ typedef struct cadre_partitioner {
     void *user;
 } cadre_partitioner;
 
-/* Zeroed: no partitioner, the defaults. */
+/* How variables are cut into shards, and how long a lost server is waited for. Zeroed: no
+ * partitioner, the defaults. */
 typedef struct cadre_parameter_server_options {
     cadre_partitioner partitioner;
     /* How long a server that was lost is waited for, in seconds; 0: 120. */

@@ -34,8 +34,8 @@ extern "C" {
 /* A vocabulary, or a table of keys and values. */
 typedef struct cadre_lookup cadre_lookup;
 
-/* Zeroed: the defaults. Of each pair the first is for tokens of CADRE_STRING, the second for
- * CADRE_I64; the other one must be NULL. */
+/* Which ids a vocabulary has besides those of its tokens. Zeroed: the defaults. Of each pair the
+ * first is for tokens of CADRE_STRING, the second for CADRE_I64; the other one must be NULL. */
 typedef struct cadre_lookup_options {
     /* How many ids there are for tokens outside of the vocabulary (OOV): 0 means one. Of several a
      * token gets the one that its hash says: FarmHash's Fingerprint64 of a string, the number
@@ -143,7 +143,7 @@ typedef struct cadre_normalization cadre_normalization;
 CADRE_API cadre_status cadre_normalization_create(const cadre_tensor *mean,
     const cadre_tensor *variance, int32_t axis, cadre_normalization **ret_normalization);
 
-/* Zeroed: the defaults. */
+/* Of which numbers mean and variance are found. Zeroed: the defaults. */
 typedef struct cadre_adapt_options {
     uint32_t component; /* of the dataset's elements */
     int32_t axis;       /* 0: -1. CADRE_AXIS_NONE: one mean and variance for all numbers. */
@@ -195,7 +195,7 @@ CADRE_API cadre_status cadre_normalization_map(
 /* --- map functions for cadre_dataset_map with their options as `user`, which outlive the dataset.
  * They change one component of each element, a row or a batch, and pass on the others. --- */
 
-/* Zeroed: the defaults. */
+/* The numbers of cadre_rescaling_map. Zeroed: the defaults. */
 typedef struct cadre_rescaling_options {
     uint32_t component; /* that is changed */
     double scale;       /* 0: 1 */
@@ -214,7 +214,8 @@ typedef enum cadre_encoding_mode {
     CADRE_ENCODE_COUNT      /* how often each is in it: [..., n] gives [..., num_tokens] */
 } cadre_encoding_mode;
 
-/* Zeroed: the defaults, but for num_tokens. */
+/* What cadre_category_encoding_map makes of which component. Zeroed: the defaults, but for
+ * num_tokens. */
 typedef struct cadre_category_encoding_options {
     uint32_t component; /* that is changed */
     int64_t num_tokens; /* categories, which are 0 to one less */
@@ -242,7 +243,7 @@ typedef enum cadre_flip_mode {
     CADRE_FLIP_VERTICAL
 } cadre_flip_mode;
 
-/* Zeroed: the defaults. */
+/* How cadre_random_flip_map flips. Zeroed: the defaults. */
 typedef struct cadre_random_flip_options {
     uint32_t component; /* that is changed */
     cadre_flip_mode mode;
@@ -253,7 +254,7 @@ typedef struct cadre_random_flip_options {
 CADRE_API cadre_status cadre_random_flip_map(
     const cadre_element *in, cadre_element *ret_out, void *options);
 
-/* Zeroed: the defaults, but for height and width. */
+/* What cadre_random_crop_map cuts out. Zeroed: the defaults, but for height and width. */
 typedef struct cadre_random_crop_options {
     uint32_t component; /* that is changed */
     bool center;        /* the middle of each image, without chance: for evaluation (CenterCrop) */

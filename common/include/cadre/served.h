@@ -40,9 +40,10 @@
  * all workers take together are pushed synchronously (cadre_push_options.contributions):
  *
  *     chief, for step s: schedule n closures, each with s among its arguments; cadre_join; s + 1
- *     closure:           cadre_variable_value(NULL, w, {.step = s}, ...)   at once: s - 1 was
- * joined compute cadre_variable_push(NULL, w, CADRE_ASSIGN_UPDATE, gradient, NULL,
- *                            {.contributions = n, .step = s})
+ *     closure:  cadre_variable_value(NULL, w, {.step = s}, ...)   at once: s - 1 was joined
+ *               compute
+ *               cadre_variable_push(NULL, w, CADRE_ASSIGN_UPDATE, gradient, NULL,
+ *                   {.contributions = n, .step = s})
  *
  * The n closures need not run at the same time, and not on n workers: a push returns once it is
  * counted, and the join is the barrier. Each variable counts its own steps, from 0, and checkpoints

@@ -69,7 +69,7 @@ typedef enum cadre_compression {
     CADRE_COMPRESSION_ZLIB
 } cadre_compression;
 
-/* Zeroed: sorted by name. */
+/* The order of cadre_dataset_list_files. Zeroed: sorted by name. */
 typedef struct cadre_list_files_options {
     bool shuffle;  /* another order each epoch; false: sorted by name */
     uint64_t seed; /* of the shuffle: the same on all workers */
@@ -82,7 +82,7 @@ typedef struct cadre_list_files_options {
 CADRE_API cadre_dataset *cadre_dataset_list_files(
     const char *const patterns[], size_t pattern_count, const cadre_list_files_options *options);
 
-/* Zeroed: the defaults. */
+/* How TFRecord files are read. Zeroed: the defaults. */
 typedef struct cadre_tfrecord_options {
     cadre_compression compression;
     /* Where the index of the records' places is kept, once made: NULL beside each file, as
@@ -107,7 +107,7 @@ typedef struct cadre_tfrecord_options {
 CADRE_API cadre_dataset *cadre_dataset_tfrecord(
     const char *const paths[], size_t path_count, const cadre_tfrecord_options *options);
 
-/* Zeroed: the defaults. */
+/* How files of text are read. Zeroed: the defaults. */
 typedef struct cadre_text_options {
     cadre_compression compression;
     int64_t line_bytes; /* the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
@@ -118,7 +118,7 @@ typedef struct cadre_text_options {
 CADRE_API cadre_dataset *cadre_dataset_text_lines(
     const char *const paths[], size_t path_count, const cadre_text_options *options);
 
-/* Zeroed: the defaults. */
+/* Where records lie in their files, and what they are of. Zeroed: the defaults. */
 typedef struct cadre_fixed_length_options {
     int64_t header_bytes; /* of each file, skipped at its beginning */
     int64_t footer_bytes; /* and at its end */

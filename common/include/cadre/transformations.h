@@ -41,7 +41,8 @@ typedef cadre_status (*cadre_reduce_function)(
 
 /* --- one element for one. They keep indexability. --- */
 
-/* Zeroed: one call at a time, and what the function returns is found by calling it. */
+/* How a map is carried out. Zeroed: one call at a time, and what the function returns is found by
+ * calling it. */
 typedef struct cadre_map_options {
     /* What the function returns, checked on each call; dims may be CADRE_DIMENSION_ANY. Its names
      * are those of the components; row splits and dense shapes are marked in `composite`. NULL:
@@ -103,7 +104,7 @@ CADRE_API cadre_dataset *cadre_dataset_filter(
  * different elements in memory. Not indexable. (tf.data.Dataset.unique.) */
 CADRE_API cadre_dataset *cadre_dataset_unique(cadre_dataset *data);
 
-/* Zeroed: another order each epoch. */
+/* What a shuffle does in the epochs after the first. Zeroed: another order each epoch. */
 typedef struct cadre_shuffle_options {
     bool once; /* one order for all epochs (reshuffle_each_iteration=False) */
 } cadre_shuffle_options;
@@ -145,7 +146,7 @@ CADRE_API cadre_dataset *cadre_dataset_concatenate(cadre_dataset *data, cadre_da
 CADRE_API cadre_dataset *cadre_dataset_flat_map(
     cadre_dataset *data, cadre_dataset_function function, void *user);
 
-/* Zeroed: the defaults. */
+/* How many datasets are read by turns, and how. Zeroed: the defaults. */
 typedef struct cadre_interleave_options {
     int64_t cycle_length; /* datasets read by turns; 0: 16 */
     int64_t block_length; /* elements of one before the next one's turn; 0: 1 */
@@ -167,7 +168,8 @@ CADRE_API cadre_dataset *cadre_dataset_interleave(cadre_dataset *data,
 CADRE_API cadre_dataset *cadre_dataset_batch(
     cadre_dataset *data, int64_t size, bool drop_remainder);
 
-/* Zeroed: to the largest of each batch, with 0, false or "". */
+/* To which shapes elements are padded, and with what. Zeroed: to the largest of each batch, with 0,
+ * false or "". */
 typedef struct cadre_padded_batch_options {
     /* Shapes to pad to; CADRE_DIMENSION_ANY: the largest of the batch. NULL: that everywhere. Only
      * rank and dims are looked at. Copied. */
@@ -215,7 +217,7 @@ CADRE_API cadre_dataset *cadre_dataset_prefetch(cadre_dataset *data, int64_t dep
  * (tf.data.experimental.assert_cardinality.) */
 CADRE_API cadre_dataset *cadre_dataset_assert_cardinality(cadre_dataset *data, int64_t count);
 
-/* Zeroed: nothing is set. */
+/* What a dataset says of how it is distributed and read. Zeroed: nothing is set. */
 typedef struct cadre_dataset_options {
     bool has_auto_shard; /* `auto_shard` holds where cadre_input_options leave AUTO */
     cadre_shard_policy auto_shard;

@@ -84,7 +84,7 @@ typedef enum cadre_initializer_kind {
 typedef cadre_status (*cadre_initializer_function)(
     void *values, int64_t count, cadre_dtype dtype, void *user);
 
-/* Zeroed: zeros. Each kind uses the members that it names. */
+/* The first value of a variable. Zeroed: zeros. Each kind uses the members that it names. */
 typedef struct cadre_initializer {
     cadre_initializer_kind kind;
     double value;
@@ -119,7 +119,7 @@ typedef enum cadre_variable_placement {
                                   (INVALID_ARGUMENT: it has another type or shape) */
 } cadre_variable_placement;
 
-/* Zeroed: zeros, AUTO, NONE. */
+/* How a variable is made, combined and placed. Zeroed: zeros, AUTO, NONE. */
 typedef struct cadre_variable_options {
     cadre_initializer initializer; /* UNIFORM and NORMAL need a floating type */
     cadre_synchronization synchronization;

@@ -411,16 +411,24 @@ static json_t *text_of_bytes(const char *bytes, size_t size)
     return whole;
 }
 
-json_t *json_of_text_line(uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out,
-    const char *text_line, size_t size)
+static json_t *json_of_stream(cadre_log_stream stream)
+{
+    return stream == CADRE_STDOUT   ? json_string("stdout")
+           : stream == CADRE_STDERR ? json_string("stderr")
+                                    : json_null();
+}
+
+json_t *json_of_text_line(uint64_t job, const cadre_log *log, const char *text_line, size_t size)
 {
     bool whole = size > 0 && text_line[size - 1] == '\n';
     json_t *text = text_of_bytes(text_line, whole ? size - 1 : size);
     json_t *json = text != NULL ? json_object() : NULL;
     json_object_set_new(json, "job", json_number(job));
-    json_object_set_new(json, "task", json_number(task));
-    json_object_set_new(json, "offset", json_number(offset));
-    json_object_set_new(json, "left_out", json_number(left_out));
+    json_object_set_new(json, "task", json_number(log->task));
+    json_object_set_new(json, "stream", json_of_stream(log->stream));
+    json_object_set_new(json, "received_us", json_number(log->received_us));
+    json_object_set_new(json, "offset", json_number(log->offset));
+    json_object_set_new(json, "left_out", json_number(log->left_out));
     json_object_set_new(json, "text", text);
     json_object_set_new(json, "partial", json_boolean(!whole));
     return json;

@@ -29,9 +29,9 @@ json_t *json_of_comparison(const struct comparison *comparison);
 json_t *json_of_workers(const cadre_worker_list *list);
 /* The files with their sizes. */
 json_t *json_of_outputs(const cadre_output_list *list);
-/* A line of a task's log, or a piece of one; `left_out` bytes before it are not kept. */
-json_t *json_of_text_line(uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out,
-    const char *text_line, size_t size);
+/* A line of a task's log, or a piece of one; `log` has what is true of its first byte, and its
+ * bytes are not read. */
+json_t *json_of_text_line(uint64_t job, const cadre_log *log, const char *text_line, size_t size);
 /* `tasks`: how many are left on the worker; NULL: the coordinator has no such worker any more. */
 json_t *json_of_drained(const char *worker, const uint32_t *tasks);
 /* The number of the new job. */

@@ -4,15 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/base/clock.h"
 #include "coordinator/cli/render/terminal.h"
 
-#define PREFIX_BYTES 32
+#define PREFIX_BYTES 64
 
 /* The unfinished line of text of a task; its memory begins with room for the prefix. */
 struct pending_text {
     char *text;
-    size_t used; /* behind the prefix */
+    size_t used;          /* behind the prefix */
+    uint64_t received_us; /* its first byte */
+    uint64_t next_us;     /* the bytes that are added next */
 };
 
 bool line_splitter_open(struct line_splitter *line_splitter, size_t tasks,
@@ -38,18 +42,35 @@ void line_splitter_close(struct line_splitter *line_splitter)
     *line_splitter = (struct line_splitter){0};
 }
 
+/* RFC 3339 and a space; returns its length. */
+static size_t print_time(uint64_t received_us, char *to, size_t size)
+{
+    time_t seconds = (time_t)(received_us / CADRE_US_PER_S);
+    struct tm calendar;
+    if (received_us == 0 || gmtime_r(&seconds, &calendar) == NULL) {
+        return (size_t)snprintf(to, size, "- ");
+    }
+    size_t length = strftime(to, size, "%Y-%m-%dT%H:%M:%S", &calendar);
+    unsigned ms = (unsigned)(received_us % CADRE_US_PER_S / CADRE_US_PER_MS);
+    return length + (size_t)snprintf(to + length, size - length, ".%03uZ ", ms);
+}
+
 static size_t make_prefix(
     const struct line_splitter *line_splitter, uint32_t task, char prefix[PREFIX_BYTES])
 {
     static const enum colour colours[] = {COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_RED};
     enum colour colour = colours[task % (sizeof colours / sizeof colours[0])];
-    if (!line_splitter->prefix || line_splitter->bare) {
-        return 0;
+    size_t length = 0;
+    if (line_splitter->prefix && !line_splitter->bare) {
+        length += (size_t)snprintf(prefix, PREFIX_BYTES, "%s[%u]%s ",
+            colour_start(&line_splitter->text_style, colour), (unsigned)task,
+            colour_end(&line_splitter->text_style, colour));
     }
-    int length = snprintf(prefix, PREFIX_BYTES, "%s[%u]%s ",
-        colour_start(&line_splitter->text_style, colour), (unsigned)task,
-        colour_end(&line_splitter->text_style, colour));
-    return (size_t)length;
+    if (line_splitter->timestamps && !line_splitter->bare) {
+        length += print_time(
+            line_splitter->tasks[task].received_us, prefix + length, PREFIX_BYTES - length);
+    }
+    return length;
 }
 
 /* Emits the prefix and the escaped line. Without memory the line is dropped, because its bytes
@@ -109,6 +130,7 @@ void line_splitter_add(
         size_t take = newline != NULL ? (size_t)(newline - bytes) + 1 : size;
         size_t room = TEXT_LINE_BYTES - pending->used;
         take = take < room ? take : room;
+        pending->received_us = pending->used == 0 ? pending->next_us : pending->received_us;
         memcpy(pending->text + PREFIX_BYTES + pending->used, bytes, take);
         pending->used += take;
         bytes += take;
@@ -117,6 +139,18 @@ void line_splitter_add(
             line_splitter_emit(line_splitter, task);
         }
     }
+}
+
+void line_splitter_stamp(struct line_splitter *line_splitter, uint32_t task, uint64_t received_us)
+{
+    if (task < line_splitter->task_count) {
+        line_splitter->tasks[task].next_us = received_us;
+    }
+}
+
+bool line_splitter_begins(const struct line_splitter *line_splitter, uint32_t task)
+{
+    return task >= line_splitter->task_count || line_splitter->tasks[task].used == 0;
 }
 
 void line_splitter_end(struct line_splitter *line_splitter, uint32_t task)

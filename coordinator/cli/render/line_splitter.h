@@ -19,8 +19,9 @@ struct pending_text;
 struct line_splitter {
     struct pending_text *tasks;
     size_t task_count;
-    bool prefix; /* "[3] " before each line, in the task's colour */
-    bool clean;  /* control characters become visible; of a terminal */
+    bool prefix;     /* "[3] " before each line, in the task's colour */
+    bool clean;      /* control characters become visible; of a terminal */
+    bool timestamps; /* "2026-11-29T06:40:04.123Z " before each line: when a worker received it */
     bool bare; /* exactly what was written: no prefix, nor a newline that the task did not write */
     char *cleaned; /* an escaped line; NULL until there is one */
     struct text_style text_style;
@@ -38,6 +39,12 @@ void line_splitter_close(struct line_splitter *line_splitter);
  * have to be escaped is lost. */
 void line_splitter_add(
     struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size);
+
+/* The bytes of the task that are added next reached a worker at this Unix time; 0: it is not
+ * recorded. */
+void line_splitter_stamp(struct line_splitter *line_splitter, uint32_t task, uint64_t received_us);
+/* Whether the next byte of the task begins a line. */
+bool line_splitter_begins(const struct line_splitter *line_splitter, uint32_t task);
 
 /* The task writes no more: its last line needs no newline. */
 void line_splitter_end(struct line_splitter *line_splitter, uint32_t task);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The paths in the state directory:
- *     ledger.db  lock  blobs/<sha256>  jobs/<id>/logs/<slot>[.base] jobs/<id>/outputs/<slot>/<path>
- *     jobs/<id>.forgotten */
+ *     ledger.db  lock  blobs/<sha256>  jobs/<id>/logs/<slot>[.base|.gap|.marks]
+ *     jobs/<id>/outputs/<slot>/<path>  jobs/<id>.forgotten */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>

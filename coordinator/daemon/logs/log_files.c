@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The output of tasks: one file for each slot, with its incarnations one after the other. Beside it
- * "<slot>.base" has the newest incarnation and the offset at which it begins. Beyond the limit the
- * middle of the file is removed (log_hole.h) and offsets do not change. log_writes.c calls it in
+ * "<slot>.base" has the newest incarnation and the offset at which it begins, and "<slot>.marks"
+ * the streams and times of the bytes (common/base/log_marks.h). Beyond the limit the middle of the
+ * file is removed (log_hole.h) and offsets do not change. log_writes.c calls it in
  * threads. */
 #include "coordinator/daemon/logs/log_files.h"
 
@@ -18,6 +19,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/base/log_marks.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/base/log_hole.h"
 
@@ -103,6 +105,7 @@ static enum writer find_base(
 struct open_log {
     struct log_io *io;
     int fd;
+    int marks_fd; /* as fd */
     uint64_t size;
 };
 
@@ -112,6 +115,15 @@ static bool is_open(struct open_log *log)
         log->fd = open_log(log->io->path);
     }
     return log->fd >= 0;
+}
+
+static bool has_marks_open(struct open_log *log)
+{
+    CADRE_FREE_AT_EXIT char *path = log->marks_fd < 0 ? log_marks_path(log->io->path) : NULL;
+    if (path != NULL) {
+        log->marks_fd = open_log(path);
+    }
+    return log->marks_fd >= 0;
 }
 
 /* False: the log is full, and its middle cannot be removed. */
@@ -130,6 +142,10 @@ static bool make_room(struct open_log *log)
         return false;
     }
     log->io->change_bytes -= (int64_t)freed;
+    if (freed > 0 && has_marks_open(log)) {
+        hole = log_hole_read(log->io->path);
+        log_marks_punch(log->marks_fd, hole.from, hole.to);
+    }
     return true;
 }
 
@@ -139,6 +155,26 @@ static size_t up_to_limit(const struct open_log *log, size_t size)
     uint64_t limit = log->io->limit_bytes;
     bool crosses = log->size < limit && limit - log->size < size;
     return crosses && !log_hole_is_supported(log->fd) ? (size_t)(limit - log->size) : size;
+}
+
+/* Appends the marks of the bytes that are written next, which are those of the extent from the end
+ * of the log on. False: the disk is full. Another error costs the marks only. */
+static bool write_marks(
+    struct open_log *log, const struct log_extent *extent, uint64_t base, struct log_mark *marks)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < extent->marks; i++) {
+        marks[i].offset += base;
+        first = marks[i].offset <= log->size ? i : first;
+    }
+    if (extent->marks == 0 || !has_marks_open(log)) {
+        return extent->marks == 0 || !disk_is_full(errno);
+    }
+    if (marks[first].offset < log->size) {
+        marks[first].offset = log->size;
+    }
+    bool done = log_marks_append(log->marks_fd, log->size, marks + first, extent->marks - first);
+    return done || !disk_is_full(errno);
 }
 
 /* Appends the new bytes. *ret_again: not all of them, because the disk is full: the rest has to be
@@ -166,7 +202,7 @@ static void write_new_bytes(struct open_log *log, struct log_extent *extent, con
 
 /* The offset below which all is stored or dropped. */
 static uint64_t log_files_append(
-    struct open_log *log, struct log_extent *extent, const uint8_t *bytes)
+    struct open_log *log, struct log_extent *extent, const uint8_t *bytes, struct log_mark *marks)
 {
     uint64_t base = 0;
     if (extent->disposition == LOG_DISCARDED) {
@@ -195,21 +231,30 @@ static uint64_t log_files_append(
     }
     size_t known = (size_t)(log->size - base - extent->offset);
     bool again = false;
+    if (!write_marks(log, extent, base, marks)) {
+        return log->size - base;
+    }
+    errno = 0;
     write_new_bytes(log, extent, bytes + known, log_extent_bytes(extent) - known, &again);
     return again ? log->size - base : extent->end;
 }
 
 void log_files_do_io(struct log_io *io)
 {
-    struct open_log log = {.io = io, .fd = -1, .size = size_of(io->path)};
+    struct open_log log = {.io = io, .fd = -1, .marks_fd = -1, .size = size_of(io->path)};
     const uint8_t *bytes = io->bytes;
+    struct log_mark *marks = io->marks;
     for (size_t i = 0; i < io->count; i++) {
         struct log_extent *extent = &io->running[i];
-        extent->stored = log_files_append(&log, extent, bytes);
+        extent->stored = log_files_append(&log, extent, bytes, marks);
         bytes += log_extent_bytes(extent);
+        marks += extent->marks;
     }
     io->total_bytes = log.size;
     if (log.fd >= 0) {
         close(log.fd);
+    }
+    if (log.marks_fd >= 0) {
+        close(log.marks_fd);
     }
 }

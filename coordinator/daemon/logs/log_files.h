@@ -20,6 +20,7 @@ struct log_extent {
     uint64_t offset;
     uint64_t end;
     uint64_t chunks; /* so many: each gets an answer */
+    size_t marks;    /* so many of log_io.marks, with offsets as the incarnation's */
     /* The result: */
     uint64_t stored; /* the answer: below this offset all is stored or dropped */
     int lost_errno;  /* not 0: the error for which bytes were lost */
@@ -30,6 +31,7 @@ struct log_io {
     char *path;
     uint64_t limit_bytes;
     uint8_t *bytes; /* of the runs that are kept, one behind the other */
+    struct log_mark *marks;
     struct log_extent *running;
     size_t count;
     bool written;         /* the file has more than before */

@@ -29,6 +29,9 @@ struct log_queue {
     uint8_t *bytes;
     size_t size;
     size_t capacity;
+    struct log_mark *marks;
+    size_t mark_count;
+    size_t mark_capacity;
     struct log_extent *running;
     size_t count;
     size_t extent_capacity;
@@ -57,7 +60,8 @@ bool logs_are_unwritten(struct daemon *daemon, struct job_id job, uint32_t slot)
 static void count_extent(struct daemon *daemon, const struct log_extent *extent, bool waits)
 {
     struct agent_link *link = links_find(daemon, extent->link);
-    size_t bytes = sizeof *extent + log_extent_bytes(extent);
+    size_t bytes =
+        sizeof *extent + log_extent_bytes(extent) + extent->marks * sizeof(struct log_mark);
     if (link != NULL) {
         link->log_bytes = waits ? link->log_bytes + bytes : link->log_bytes - bytes;
     }
@@ -83,8 +87,10 @@ static void in_thread(void *user)
 static void free_io(struct log_io *io)
 {
     free(io->bytes);
+    free(io->marks);
     free(io->running);
     io->bytes = NULL;
+    io->marks = NULL;
     io->running = NULL;
     io->count = 0;
 }
@@ -99,6 +105,7 @@ static void close_queue(struct log_queue *queue)
     log_followers_job_changed(queue->daemon, queue->job);
     free(queue->io.path);
     free(queue->bytes);
+    free(queue->marks);
     free(queue->running);
     free(queue);
 }
@@ -153,11 +160,15 @@ static void start_io(struct log_queue *queue)
     queue->io = (struct log_io){.path = queue->io.path,
         .limit_bytes = daemon->options.log_limit_bytes,
         .bytes = queue->bytes,
+        .marks = queue->marks,
         .running = queue->running,
         .count = queue->count};
     queue->bytes = NULL;
     queue->size = 0;
     queue->capacity = 0;
+    queue->marks = NULL;
+    queue->mark_count = 0;
+    queue->mark_capacity = 0;
     queue->running = NULL;
     queue->count = 0;
     queue->extent_capacity = 0;
@@ -196,6 +207,24 @@ static bool add_bytes(struct log_queue *queue, const uint8_t *bytes, size_t size
     return fits;
 }
 
+/* Of a chunk of an earlier version, which has none, that neither is recorded. */
+static bool add_marks(struct log_queue *queue, const struct agent_log *chunk, size_t *ret_count)
+{
+    const struct log_mark unknown = {.offset = chunk->offset};
+    const struct log_mark *marks = chunk->mark_count > 0 ? chunk->marks : &unknown;
+    size_t count = chunk->mark_count > 0 ? chunk->mark_count : chunk->size_bytes > 0 ? 1 : 0;
+    void *items = queue->marks;
+    bool fits =
+        log_writes_reserve(&items, queue->mark_count, &queue->mark_capacity, count, sizeof *marks);
+    queue->marks = items;
+    if (fits) {
+        memcpy(queue->marks + queue->mark_count, marks, count * sizeof *marks);
+        queue->mark_count += count;
+        *ret_count = count;
+    }
+    return fits;
+}
+
 static bool may_follow(const struct log_extent *last, const struct log_extent *extent)
 {
     bool same = last->link.n == extent->link.n && last->disposition == extent->disposition &&
@@ -211,6 +240,7 @@ static bool add_extent(struct log_queue *queue, const struct log_extent *extent)
         count_extent(queue->daemon, last, false);
         last->end = extent->end > last->end ? extent->end : last->end;
         last->chunks++;
+        last->marks += extent->marks;
         count_extent(queue->daemon, last, true);
         return true;
     }
@@ -225,8 +255,9 @@ static bool add_extent(struct log_queue *queue, const struct log_extent *extent)
     return fits;
 }
 
-static bool has_room(struct daemon *daemon, struct link_id link, size_t bytes)
+static bool has_room(struct daemon *daemon, struct link_id link, const struct agent_log *chunk)
 {
+    size_t bytes = chunk->size_bytes + (chunk->mark_count + 1) * sizeof *chunk->marks;
     const struct agent_link *of = links_find(daemon, link);
     size_t waits = of != NULL ? of->log_bytes : 0;
     return waits + bytes + sizeof(struct log_extent) <= LINK_BYTES &&
@@ -267,13 +298,18 @@ void logs_append(
     }
     queue = idle ? open_queue(daemon, chunk->task.job, chunk->task.slot) : queue;
     if (wanted && queue != NULL) {
-        bool kept = has_room(daemon, link, chunk->size_bytes) &&
-                    add_bytes(queue, chunk->bytes, chunk->size_bytes);
+        bool kept = has_room(daemon, link, chunk) && add_marks(queue, chunk, &extent.marks);
+        if (kept && !add_bytes(queue, chunk->bytes, chunk->size_bytes)) {
+            queue->mark_count -= extent.marks;
+            extent.marks = 0;
+            kept = false;
+        }
         extent.disposition = kept ? LOG_STORED : LOG_NO_ROOM;
     }
     if (queue == NULL || !add_extent(queue, &extent)) {
         if (queue != NULL) {
             queue->size -= log_extent_bytes(&extent);
+            queue->mark_count -= extent.marks;
         }
         links_refuse(daemon, link, CADRE_RESOURCE_EXHAUSTED,
             "the coordinator has no memory for what a task wrote: join again");
@@ -289,12 +325,17 @@ static void drop_waiting(struct log_queue *queue, enum log_disposition dispositi
     for (size_t i = 0; i < queue->count; i++) {
         count_extent(queue->daemon, &queue->running[i], false);
         queue->running[i].disposition = disposition;
+        queue->running[i].marks = 0;
         count_extent(queue->daemon, &queue->running[i], true);
     }
     free(queue->bytes);
     queue->bytes = NULL;
     queue->size = 0;
     queue->capacity = 0;
+    free(queue->marks);
+    queue->marks = NULL;
+    queue->mark_count = 0;
+    queue->mark_capacity = 0;
 }
 
 void logs_forget(struct daemon *daemon, struct job_id job)

@@ -67,7 +67,10 @@ static void send_pieces(struct log_follower *log_follower)
             .slot = piece->slot,
             .offset = piece->offset,
             .bytes = read->bytes + piece->at,
-            .size_bytes = piece->size};
+            .size_bytes = piece->size,
+            .marks = piece->marks,
+            .mark_count = piece->mark_count,
+            .skipped_bytes = piece->skipped_bytes};
         DAEMON_SEND(log_follower->daemon, log_follower->call, log_chunk, &chunk);
     }
     for (uint32_t i = read->slots_done; i < read->slot_count; i++) {
@@ -134,10 +137,11 @@ static void pump_logs(struct log_follower *log_follower)
     read->daemon = daemon;
     read->job = log_follower->request.id;
     read->offsets = log_follower->offsets;
-    read->tail_bytes = log_follower->request.tail_bytes;
+    read->request = &log_follower->request;
     read->slot_count = 0;
     read->slots_done = 0;
     read->piece_count = 0;
+    read->mark_count = 0;
     read->size = 0;
     choose_slots(log_follower, read);
     log_follower->read = read;
@@ -146,8 +150,10 @@ static void pump_logs(struct log_follower *log_follower)
 
 static void start_reading(struct log_follower *log_follower)
 {
+    const struct logs_request *request = &log_follower->request;
+    bool at_start = request->tail_bytes + request->tail_lines + request->since_us == 0;
     for (uint32_t slot = 0; slot < log_follower->tasks; slot++) {
-        log_follower->offsets[slot] = log_follower->request.tail_bytes > 0 ? LOG_READ_TAIL : 0;
+        log_follower->offsets[slot] = at_start ? 0 : LOG_READ_BEGIN;
         log_follower->has_more[slot] = log_follower_wants(log_follower, slot);
     }
     log_follower->dirty = true;

@@ -91,7 +91,8 @@ static bool show_waiting(const cadre_job *job, void *user)
 static bool print_log(const cadre_log *log, void *user)
 {
     (void)user;
-    return fwrite(log->bytes, 1, log->size, stdout) == log->size && fflush(stdout) == 0;
+    FILE *out = log->stream == CADRE_STDERR ? stderr : stdout;
+    return fwrite(log->bytes, 1, log->size, out) == log->size && fflush(out) == 0;
 }
 
 /* ---- what is left ---- */

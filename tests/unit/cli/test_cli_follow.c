@@ -37,8 +37,12 @@ static void consumption(struct line_splitter *line_splitter, uint32_t task, cons
 
 static void assert_line(const char *line, size_t size, const char *text, bool partial)
 {
-    json_t *json = json_of_text_line(3, 1, 70, 5, line, size);
-    assert_int_equal(json_object_size(json), 6);
+    const cadre_log first = {
+        .task = 1, .offset = 70, .left_out = 5, .stream = CADRE_STDERR, .received_us = 9};
+    json_t *json = json_of_text_line(3, &first, line, size);
+    assert_int_equal(json_object_size(json), 8);
+    assert_string_equal(json_string_value(json_object_get(json, "stream")), "stderr");
+    assert_int_equal(json_integer_value(json_object_get(json, "received_us")), 9);
     assert_int_equal(json_integer_value(json_object_get(json, "left_out")), 5);
     assert_string_equal(json_string_value(json_object_get(json, "text")), text);
     assert_int_equal(json_is_true(json_object_get(json, "partial")), partial);

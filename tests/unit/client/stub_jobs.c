@@ -175,13 +175,18 @@ static void on_logs(struct rpc_call *call, const void *data, size_t length, void
         chunk = text_chunk(0, 0, "one two "); /* cut elsewhere this time */
     }
     uint64_t next = chunk.size_bytes;
+    const struct log_mark marks[] = {{.offset = 0, .stream = LOG_STREAM_STDOUT, .received_us = 70},
+        {.offset = 4, .stream = LOG_STREAM_STDERR, .received_us = 80}};
+    chunk.marks = marks;
+    chunk.mark_count = 2;
     send_log(stub, call, &chunk);
     if (breaks_off(stub, call, request.id.n, &stub->seen.logs)) {
         return;
     }
     chunk = text_chunk(0, next, &"one two three"[next]);
     send_log(stub, call, &chunk);
-    chunk = text_chunk(33, 0, "x");
+    chunk = text_chunk(33, 7, "x"); /* what is before it is of the other stream */
+    chunk.skipped_bytes = 7;
     send_log(stub, call, &chunk);
     chunk = (struct log_chunk){.job = {1}, .slot = 0, .offset = 13, .end = true};
     send_log(stub, call, &chunk);
@@ -302,6 +307,7 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
         fprintf(out, " step=%" PRIu64 " gpus=%u", spec->restore_step, spec->gpus);
         fprintf(out, " limits=%" PRIu64 ",%u,%u,%" PRIu64, spec->limits.memory_bytes,
             spec->limits.cpu_thousandths, spec->limits.pids, spec->limits.time_limit_us);
+        fprintf(out, "%s", spec->terminal ? " terminal" : "");
     }
     fclose(out);
 }

@@ -71,7 +71,13 @@ static bool on_log(const cadre_log *log, void *user)
     char *to = log->task == 0 ? world->text : world->other;
     size_t size = log->task == 0 ? sizeof world->text : sizeof world->other;
     size_t used = strlen(to);
-    assert_int_equal(log->offset, used);
+    bool first = log->task == 0 && used < 5;
+    assert_int_equal(log->offset, used + (log->task == 33 ? 7 : 0));
+    assert_int_equal(log->left_out, 0);
+    if (first && !log->end) {
+        assert_int_equal(log->stream, used < 4 ? CADRE_STDOUT : CADRE_STDERR);
+        assert_int_equal(log->received_us, used < 4 ? 70 : 80);
+    }
     snprintf(to + used, size - used, "%.*s", (int)log->size, log->bytes);
     world->ends += log->end ? 1 : 0;
     return !world->enough;
@@ -102,6 +108,27 @@ static void logs_are_read_to_their_end(void **state)
     assert_false(seen.follow);
 }
 
+static bool on_stderr(const cadre_log *log, void *user)
+{
+    struct world *world = user;
+    size_t used = strlen(world->text);
+    assert_true(log->size == 0 || log->stream == CADRE_STDERR);
+    snprintf(world->text + used, sizeof world->text - used, "%.*s", (int)log->size, log->bytes);
+    world->ends += log->end ? 1 : 0;
+    return true;
+}
+
+/* This coordinator sends both, and of most bytes not from which they are. */
+static void a_stream_is_chosen_here_too(void **state)
+{
+    struct world *world = *state;
+    const cadre_log_options options = {.stream = CADRE_STDERR};
+    assert_int_equal(
+        cadre_client_logs(world->client, 1, &options, on_stderr, world, NULL), CADRE_OK);
+    assert_string_equal(world->text, "t");
+    assert_int_equal(world->ends, 1);
+}
+
 static void the_caller_may_have_enough(void **state)
 {
     struct world *world = *state;
@@ -109,7 +136,7 @@ static void the_caller_may_have_enough(void **state)
     assert_int_equal(cadre_client_watch(world->client, 1, on_job, world, NULL), CADRE_OK);
     assert_string_equal(world->states, "running,");
     assert_int_equal(cadre_client_logs(world->client, 1, NULL, on_log, world, NULL), CADRE_OK);
-    assert_string_equal(world->text, "one t");
+    assert_string_equal(world->text, "one ");
 }
 
 static void an_outage_is_bridged(void **state)
@@ -215,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_is_watched_to_its_end, open_world, close_world),
         cmocka_unit_test_setup_teardown(logs_are_read_to_their_end, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_stream_is_chosen_here_too, open_world, close_world),
         cmocka_unit_test_setup_teardown(the_caller_may_have_enough, open_world, close_world),
         cmocka_unit_test_setup_teardown(an_outage_is_bridged, open_world, close_world),
         cmocka_unit_test_setup_teardown(patience_ends, open_world, close_world),

@@ -135,13 +135,14 @@ static void an_elastic_job_says_so(void **state)
         .memory_bytes = 1 << 20,
         .cpu_thousandths = 1500,
         .pids = 256,
-        .time_limit_us = 11};
+        .time_limit_us = 11,
+        .terminal = true};
     cadre_submitted submitted = {0};
     assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
     assert_string_equal(stub_seen(&world->stub).spec,
         "name=prog program=prog args= env= files= workers=4 replicas=0 strategy= priority=0 "
         "min=2 restarts=5 wait=6 stall=7 every=8 kept=9 folder=/mnt/ckpt from=10 step=400 gpus=2 "
-        "limits=1048576,1500,256,11");
+        "limits=1048576,1500,256,11 terminal");
     options = (cadre_submit_options){.program = world->program, .max_restarts = -1};
     assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
     assert_non_null(strstr(stub_seen(&world->stub).spec, "min=0 restarts=0 "));

@@ -489,14 +489,17 @@ static void what_is_kept_is_counted(void **state)
 
 /* ---- who reads ---- */
 
+static struct logs_request request; /* of the readers */
+
 static struct log_read *new_read(uint64_t *offsets, uint64_t tail_bytes)
 {
+    request = (struct logs_request){.tail_bytes = tail_bytes};
     struct log_read *read = calloc(1, sizeof *read);
     assert_non_null(read);
     read->daemon = &stand;
     read->job = (struct job_id){1};
     read->offsets = offsets;
-    read->tail_bytes = tail_bytes;
+    read->request = &request;
     read->slots[0] = 0;
     read->slots[1] = 1;
     read->slots[2] = 5; /* never wrote anything */
@@ -507,7 +510,7 @@ static struct log_read *new_read(uint64_t *offsets, uint64_t tail_bytes)
 static void all_slots_are_read_in_one_part(void **state)
 {
     (void)state;
-    uint64_t offsets[6] = {2, LOG_READ_TAIL, 0, 0, 0, LOG_READ_TAIL};
+    uint64_t offsets[6] = {2, LOG_READ_BEGIN, 0, 0, 0, LOG_READ_BEGIN};
     (void)write_at(0, 1, 0, "abcd");
     (void)write_at(1, 2, 0, "efghij");
     CADRE_FREE_AT_EXIT struct log_read *read = new_read(offsets, 4);

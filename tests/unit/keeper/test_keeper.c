@@ -80,19 +80,18 @@ static void receive_hello(struct kept *kept)
     close_fds(fds);
 }
 
-static void start(struct kept *kept, const char *name, const char *verb, const char *argument,
+static void start_program(struct kept *kept, const char *name, char **argv, bool terminal,
     uint64_t orphan_ms, uint64_t grace_ms)
 {
     struct cadre_error error = {0};
-    char *argv[] = {(char *)(uintptr_t)TEST_PROGRAM, (char *)(uintptr_t)verb,
-        (char *)(uintptr_t)argument, NULL};
     char *environment[] = {NULL};
     *kept = (struct kept){.socket = -1, .output = -1};
-    struct keeper_launch launch = {.launch = {.program = TEST_PROGRAM,
+    struct keeper_launch launch = {.launch = {.program = argv[0],
                                        .argv = argv,
                                        .environment = environment,
                                        .folder = "/",
-                                       .inherited = -1},
+                                       .inherited = -1,
+                                       .terminal = terminal},
         .listen = test_path(kept->path, test_temp_dir(), name),
         .orphan_ms = orphan_ms,
         .grace_ms = grace_ms};
@@ -102,6 +101,14 @@ static void start(struct kept *kept, const char *name, const char *verb, const c
         &error);
     free(program);
     receive_hello(kept);
+}
+
+static void start(struct kept *kept, const char *name, const char *verb, const char *argument,
+    uint64_t orphan_ms, uint64_t grace_ms)
+{
+    char *argv[] = {(char *)(uintptr_t)TEST_PROGRAM, (char *)(uintptr_t)verb,
+        (char *)(uintptr_t)argument, NULL};
+    start_program(kept, name, argv, false, orphan_ms, grace_ms);
 }
 
 static void close_connection(struct kept *kept)
@@ -401,10 +408,36 @@ static void a_daemon_heeds_no_keeper_of_another_user(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* What is printed while no daemon is there is read by the next one, to the end. */
+static void a_terminal_is_kept_for_the_next_daemon(void **state)
+{
+    (void)state;
+    struct kept kept;
+    char script[] = "trap 'test -t 2 && printf kept >&2; exit 7' TERM; test -t 1 && echo ready;"
+                    " while :; do sleep 0.05; done";
+    char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, script, NULL};
+    start_program(&kept, "terminal", argv, true, AN_HOUR_MS, AN_HOUR_MS);
+    until_printed(&kept, "ready\n");
+    say(&kept, KEEPER_SIGNAL, SIGTERM);
+    close_connection(&kept);
+    close(kept.output);
+    kept.output = -1;
+    come(&kept);
+    assert_true(isatty(kept.output));
+    until_printed(&kept, "kept");
+    assert_int_equal(WEXITSTATUS((int)receive(&kept, KEEPER_ENDED, NULL).value), 7);
+    receive(&kept, KEEPER_SWEPT, NULL);
+    char byte;
+    assert_int_equal(read(kept.output, &byte, 1), -1);
+    assert_int_equal(errno, EIO); /* no process has it open */
+    end(&kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_daemon_receives_the_end),
+        cmocka_unit_test(a_terminal_is_kept_for_the_next_daemon),
         cmocka_unit_test(the_newest_connection_counts),
         cmocka_unit_test(a_task_without_a_daemon_has_its_grace),
         cmocka_unit_test(a_keeper_that_gets_sigterm_grants_the_grace),

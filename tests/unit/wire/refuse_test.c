@@ -538,8 +538,8 @@ static void garbage_and_sizes(void **state)
     assert_non_null(bytes);
     assert_error(wire_unpack_job_spec(bytes, LIMIT_SPEC_BYTES + 1, arena, &spec, &error), TOO_LARGE,
         &error, "JobSpec is 1048577 bytes; at most 1048576 are accepted");
-    assert_error(wire_unpack_log_chunk(bytes, LIMIT_LOG_CHUNK_BYTES + 4097, arena, &chunk, &error),
-        TOO_LARGE, &error, "LogChunk is 69633 bytes");
+    assert_error(wire_unpack_log_chunk(bytes, LIMIT_LOG_CHUNK_BYTES + 36865, arena, &chunk, &error),
+        TOO_LARGE, &error, "LogChunk is 102401 bytes");
     free(bytes);
 }
 

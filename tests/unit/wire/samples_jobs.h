@@ -114,12 +114,25 @@ static const struct job_info listed[] = {
 static const struct list_jobs_response list_jobs = {.jobs = listed, .count = 2, .more = true};
 static const struct list_jobs_response list_no_jobs = {.count = 0};
 
-static const struct logs_request logs_request = {
-    .id = {7}, .one_slot = true, .slot = 1, .follow = true, .tail_bytes = 4096};
+static const struct logs_request logs_request = {.id = {7},
+    .one_slot = true,
+    .slot = 1,
+    .follow = true,
+    .tail_bytes = 4096,
+    .stream = LOG_STREAM_STDERR,
+    .tail_lines = 20,
+    .since_us = 33};
 static const struct logs_request logs_of_slot_0 = {.id = {7}, .one_slot = true};
 static const struct logs_request logs_of_all = {.id = {7}};
-static const struct log_chunk log_chunk = {
-    .job = {7}, .slot = 1, .offset = 5, .bytes = data, .size_bytes = sizeof data, .end = true};
+static const struct log_chunk log_chunk = {.job = {7},
+    .slot = 1,
+    .offset = 701,
+    .bytes = data,
+    .size_bytes = sizeof data,
+    .end = true,
+    .marks = log_marks,
+    .mark_count = 2,
+    .skipped_bytes = 44};
 static const struct log_chunk log_chunk_bare = {.job = {7}};
 
 static const uint8_t hashes[][LIMIT_SHA256_BYTES] = {HASH(6), HASH(7), HASH(8)};

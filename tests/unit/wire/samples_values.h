@@ -390,9 +390,16 @@ static const struct agent_up relay_up = {
     .relay_up = {.task = TASK, .up = {.type = TASK_UP_PROGRESS, .progress = PROGRESS}},
 };
 static const uint8_t data[] = {0, 'a', '\n', 0xff, 0x80, 'z', 0};
+static const struct log_mark log_marks[] = {
+    {701, LOG_STREAM_STDOUT, UINT64_C(1795934404000000)}, {703, LOG_STREAM_STDERR, 1}};
 static const struct agent_up log_piece = {
     .type = AGENT_UP_LOG,
-    .log = {.task = TASK, .offset = 701, .bytes = data, .size_bytes = sizeof data},
+    .log = {.task = TASK,
+        .offset = 701,
+        .bytes = data,
+        .size_bytes = sizeof data,
+        .marks = log_marks,
+        .mark_count = 2},
 };
 
 static const char *const arguments[] = {"--epochs", "20", "", "line\nbreak", "\xe2\x82\xac"};
@@ -424,6 +431,7 @@ const struct job_spec sample_spec = {
     .restore_from = {4004},
     .restore_step = 4005,
     .gpus = LIMIT_GPUS_PER_WORKER,
+    .terminal = true,
     .limits = {.memory_bytes = LIMIT_MEMORY_MAX,
         .cpu_thousandths = LIMIT_CPU_MIN,
         .pids = LIMIT_PIDS_MAX,

@@ -13,7 +13,8 @@
 #define ABOVE (UINT64_C(1) << 32)
 
 /* Those that are never so large: they are refused. */
-static const char *const narrow[] = {"TaskPart.size_bytes", "CheckpointRef.manifest_bytes"};
+static const char *const narrow[] = {
+    "TaskPart.size_bytes", "CheckpointRef.manifest_bytes", "LogMark.offset"};
 
 /* Those that may not pass another one, or have to be equal to it: that one is raised with them. */
 static const struct {
@@ -25,6 +26,8 @@ static const struct {
     {"Cursor.first", "Cursor.begin"},
     {"Divergence.verified", "Divergence.position"},
     {"AgentStart.predecessor", "TaskRef.incarnation"},
+    {"AgentLog.offset", "LogMark.offset"},
+    {"LogChunk.offset", "LogMark.offset"},
     {"AgentStop.job", "TaskRef.job"},
     {"AgentRelayDown.job", "TaskRef.job"},
     {"TaskRef.job", "AgentStop.job"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task's log on its way: what the coordinator has is freed, what it does not take in time is
  * dropped and reported. */
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +118,9 @@ static int set_up(void **state)
 {
     (void)state;
     fixture = (struct daemon){.linked = true, .options = {.log_limit_bytes = LIMIT_BYTES}};
-    task = (struct task_files){.daemon = &fixture, .log.fd = memfd_create("log", MFD_CLOEXEC)};
+    task = (struct task_files){.daemon = &fixture,
+        .log.fd = memfd_create("log", MFD_CLOEXEC),
+        .log.marks_fd = memfd_create("marks", MFD_CLOEXEC)};
     sent_size = 0;
     unanswered = 0;
     armed = false;
@@ -130,7 +133,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return close(task.log.fd);
+    log_file_close(&task.log);
+    return 0;
 }
 
 static void print(unsigned first, unsigned count)
@@ -138,7 +142,7 @@ static void print(unsigned first, unsigned count)
     for (unsigned i = first; i < first + count; i++) {
         char line[16];
         int length = snprintf(line, sizeof line, "line %05u\n", i);
-        logs_write(&task, (const uint8_t *)line, (size_t)length);
+        logs_write(&task, LOG_STREAM_STDOUT, (const uint8_t *)line, (size_t)length);
     }
 }
 
@@ -209,11 +213,25 @@ static void the_end_of_a_chunk_comes_again(void **state)
 #define QUEUE_MAX 256
 
 static struct prng prng;
-static char stored[SENT_MAX]; /* the coordinator's file */
+static char stored[SENT_MAX];             /* the coordinator's file */
+static enum log_stream streams[SENT_MAX]; /* of each byte of it */
 static size_t stored_size;
 static uint64_t answers[QUEUE_MAX]; /* on their way */
 static size_t answer_count;
 static unsigned refusals; /* of ten chunks so many find no room, or only for a part */
+
+static void store_streams(const struct agent_log *chunk, size_t end)
+{
+    assert_in_range(chunk->mark_count, 1, LIMIT_LOG_MARKS);
+    assert_int_equal(chunk->marks[0].offset, chunk->offset);
+    for (size_t i = 0, at = stored_size; at < end; at++) {
+        while (i + 1 < chunk->mark_count && chunk->marks[i + 1].offset <= at) {
+            i++;
+        }
+        streams[at] = chunk->marks[i].stream;
+        assert_true(chunk->marks[i].received_us > 0);
+    }
+}
 
 /* As log_files.c has it. */
 static void take_or_refuse(const struct agent_log *chunk)
@@ -226,6 +244,7 @@ static void take_or_refuse(const struct agent_log *chunk)
             fits = prng_uniform(&prng, fits);
         }
         memcpy(stored + stored_size, chunk->bytes + (stored_size - chunk->offset), fits);
+        store_streams(chunk, stored_size + fits);
         stored_size += fits;
     }
     answers[answer_count++] = stored_size;
@@ -261,7 +280,7 @@ static void restart_daemon(void)
         return; /* it ends without a word of that */
     }
     break_stream();
-    close(task.log.fd);
+    log_file_close(&task.log);
     task = (struct task_files){.daemon = &fixture, .folder = task.folder};
     assert_ok(logs_reopen(&task, &error), &error);
 }
@@ -298,15 +317,16 @@ static void print_some(uint64_t *at)
     if (held && !prng_chance(&prng, 1, 10)) {
         return;
     }
+    bool error = prng_chance(&prng, 1, 3); /* in capitals */
     size_t size = 1 + prng_uniform(&prng, prng_chance(&prng, 1, 4) ? sizeof bytes : 100);
     for (size_t i = 0; i < size; i++) {
-        bytes[i] = (uint8_t)printed(*at + i);
+        bytes[i] = (uint8_t)(error ? toupper(printed(*at + i)) : printed(*at + i));
     }
     bool fails = prng_chance(&prng, 1, 50);
     if (fails) {
         fault_arm("logs.write", 1);
     }
-    logs_write(&task, bytes, size);
+    logs_write(&task, error ? LOG_STREAM_STDERR : LOG_STREAM_STDOUT, bytes, size);
     if (fails) {
         end_turns();
         (void)fault_disarm();
@@ -326,7 +346,8 @@ static void check_stored(uint64_t total)
             at += missing;
             continue;
         }
-        assert_int_equal(stored[i], printed(at));
+        assert_int_equal(tolower(stored[i]), printed(at));
+        assert_int_equal(streams[i], isupper(stored[i]) ? LOG_STREAM_STDERR : LOG_STREAM_STDOUT);
         i++;
         at++;
     }
@@ -410,7 +431,7 @@ static void whatever_happens_each_byte_is_kept_or_reported(void **state)
         }
         end_well();
         check_stored(total);
-        close(task.log.fd);
+        log_file_close(&task.log);
     }
 }
 

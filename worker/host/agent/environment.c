@@ -140,6 +140,9 @@ static cadre_status put_base(
         CADRE_TRY(put_text(environment, error, "TMPDIR=%s",
             task->temporary != NULL ? task->temporary : task->folder));
         CADRE_TRY(put_text(environment, error, "LANG=C.UTF-8"));
+        if (task->start.spec.terminal) {
+            CADRE_TRY(put_text(environment, error, "TERM=xterm"));
+        }
     }
     for (char **item = environ; *item != NULL; item++) {
         if (task->inherit_environment || is_of_host(*item)) {

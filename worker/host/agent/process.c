@@ -104,7 +104,7 @@ static void pass_output(
     struct agent_task *task, const uv_pipe_t *pipe, const char *bytes, size_t size)
 {
     enum agent_stream which = pipe == &task->pipes[0] ? AGENT_STDOUT : AGENT_STDERR;
-    if (which == AGENT_STDERR) {
+    if (which == AGENT_STDERR || task->start.spec.terminal) {
         store_last_text_line(&task->last_text_line, bytes, size);
     }
     task->agent->callbacks.output(
@@ -139,7 +139,7 @@ static bool read_remaining(struct agent_task *task, uv_pipe_t *pipe)
             pass_output(task, pipe, bytes, (size_t)got);
         }
     }
-    return got != 0;
+    return got != 0 && !(got < 0 && errno == EIO); /* a terminal that no process has open */
 }
 
 static void on_drained(uv_timer_t *timer)
@@ -273,6 +273,11 @@ cadre_status process_explain(const struct agent_task *task, int errnum, struct c
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cannot start %s: its arguments and environment are longer than this host allows",
             name);
+    case ENXIO:
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cannot start %s on a terminal (--tty): this host gives none; mount devpts at "
+            "/dev/pts, or leave --tty out",
+            name);
     case EPROTO:
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cannot start %s: the program cadre-keeper here is of another version than "
@@ -304,6 +309,7 @@ static cadre_status process_start(struct agent_task *task, char **argv, char **e
                                        .argv = argv,
                                        .environment = environment,
                                        .folder = task->folder,
+                                       .terminal = task->start.spec.terminal,
                                        .confinement = task->confinement},
         .listen = task->keeper_path,
         .orphan_ms = setup->core.orphan_us / 1000,

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 
 /* Holes begin and end at blocks of the disk, so that log_file_open() finds where they end. */
@@ -46,11 +47,23 @@ static void note_lost(struct log_io *io, size_t lost, int errnum)
     io->file.lost += lost;
 }
 
+/* Records the marks of bytes before these are written: after a kill in between, marks of bytes that
+ * are not there are removed by the next turn. */
+static void append_marks(struct log_file *file, const struct log_mark *marks, size_t count)
+{
+    if (file->marks_fd >= 0) {
+        (void)log_marks_append(file->marks_fd, file->bytes, marks, count);
+    }
+}
+
 /* Appends a text line of the daemon's: whole or not at all. False: there is no room for it. */
 static bool append_text_line(struct log_file *file, const char *text_line)
 {
     uint64_t begin = file->bytes;
     size_t length = strlen(text_line);
+    const struct log_mark mark = {
+        .offset = begin, .stream = LOG_STREAM_STDERR, .received_us = clock_wall_us()};
+    append_marks(file, &mark, 1);
     if (log_file_append(file, (const uint8_t *)text_line, length) < length) {
         file->bytes = begin; /* an incomplete line is removed */
         return false;
@@ -79,8 +92,52 @@ static bool log_lost(struct log_io *io)
 
 static void log_file_keep(struct log_io *io, const uint8_t *bytes, size_t size)
 {
-    size_t done = log_lost(io) ? log_file_append(&io->file, bytes, size) : 0;
+    size_t done = 0;
+    if (log_lost(io) && size > 0) {
+        for (size_t i = 0; i < io->mark_count; i++) {
+            io->marks[i].offset += io->file.bytes;
+        }
+        append_marks(&io->file, io->marks, io->mark_count);
+        done = log_file_append(&io->file, bytes, size);
+    }
     note_lost(io, size - done, errno);
+}
+
+/* Opens the file with the marks; -1 as of open(). */
+static int open_marks(const char *folder, int flags)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/log.marks", folder);
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+}
+
+int log_file_make(const char *folder, int *ret_fd, int *ret_marks_fd)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/log", folder);
+    *ret_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    *ret_marks_fd = *ret_fd >= 0 ? open_marks(folder, O_TRUNC) : -1;
+    if (*ret_marks_fd < 0) {
+        int number = errno;
+        if (*ret_fd >= 0) {
+            close(*ret_fd);
+        }
+        *ret_fd = -1;
+        return number;
+    }
+    return 0;
+}
+
+void log_file_close(struct log_file *file)
+{
+    if (file->fd >= 0) {
+        close(file->fd);
+    }
+    if (file->marks_fd >= 0) {
+        close(file->marks_fd);
+    }
+    file->fd = -1;
+    file->marks_fd = -1;
 }
 
 cadre_status log_file_open(struct log_file *file, const char *folder, struct cadre_error *error)
@@ -88,6 +145,7 @@ cadre_status log_file_open(struct log_file *file, const char *folder, struct cad
     char path[4096];
     struct stat status;
     snprintf(path, sizeof path, "%s/log", folder);
+    file->marks_fd = -1;
     file->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (file->fd < 0 || fstat(file->fd, &status) != 0) {
         return cadre_error_errno(error, errno, "cannot open %s", path);
@@ -95,6 +153,7 @@ cadre_status log_file_open(struct log_file *file, const char *folder, struct cad
     file->bytes = (uint64_t)status.st_size;
     off_t first = lseek(file->fd, 0, SEEK_DATA); /* punch_hole() freed what was before */
     file->gone = first > 0 ? (uint64_t)first : 0;
+    file->marks_fd = open_marks(folder, 0); /* of an earlier version's task there is none yet */
     return CADRE_OK;
 }
 
@@ -112,6 +171,7 @@ static void punch_hole(struct log_io *io)
     if (to > file->gone && fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                (off_t)file->gone, (off_t)(to - file->gone)) == 0) {
         file->gone = to;
+        log_marks_punch(file->marks_fd, 0, to);
     }
 }
 
@@ -170,9 +230,14 @@ static void read_next(struct log_io *io)
     size_t size = there < io->read_max ? (size_t)there : io->read_max;
     if (at >= file->gone) {
         ssize_t got = size > 0 ? pread(file->fd, io->read, size, (off_t)at) : 0;
-        io->got = got > 0 ? (size_t)got : 0;
+        uint64_t to = at + (got > 0 ? (uint64_t)got : 0);
+        io->read_mark_count =
+            log_marks_read(file->marks_fd, at, to, io->read_marks, LOG_FILE_MARKS, &to);
+        io->got = (size_t)(to - at);
         return;
     }
+    io->read_marks[0] = (struct log_mark){.offset = at};
+    io->read_mark_count = 1;
     for (size_t i = 0; i < size; i++) {
         io->read[i] = (uint8_t)text_line[(at + i) % (sizeof text_line - 1)];
     }

@@ -9,9 +9,14 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/log_marks.h"
+
+/* Marks that one turn reads at most, and a chunk has. */
+#define LOG_FILE_MARKS 1024
 
 struct log_file {
     int fd;           /* -1: none */
+    int marks_fd;     /* of the file with its marks; -1: none, and nothing is recorded of it */
     uint64_t bytes;   /* written here */
     uint64_t gone;    /* bytes before this offset are not kept any more */
     uint64_t dropped; /* in the current gap, which the log does not report yet */
@@ -26,9 +31,13 @@ struct log_io {
     uint64_t acked; /* the coordinator has the bytes before this offset */
     uint8_t *bytes; /* to be written; NULL: nothing */
     size_t size;
+    struct log_mark *marks; /* of them; offsets count from the first of these bytes */
+    size_t mark_count;
     size_t missed; /* bytes after these for which there was no memory */
     uint64_t read_at;
-    uint8_t *read; /* NULL: nothing is to be read */
+    uint8_t *read;               /* NULL: nothing is to be read */
+    struct log_mark *read_marks; /* room for LOG_FILE_MARKS; NULL with `read` */
+    size_t read_mark_count;
     size_t read_max;
     size_t got;
     uint64_t dropped_bytes; /* of `size`, for want of room */
@@ -38,6 +47,10 @@ struct log_io {
 
 /* Opens the log in the folder of a task; the hole at its beginning is the part that was freed. */
 cadre_status log_file_open(struct log_file *file, const char *folder, struct cadre_error *error);
+/* Makes the files of a new log in the folder; the caller's are *ret_fd and *ret_marks_fd. Errno. */
+int log_file_make(const char *folder, int *ret_fd, int *ret_marks_fd);
+/* Closes its files. */
+void log_file_close(struct log_file *file);
 /* Does one turn, in a thread. */
 void log_file_do_io(struct log_io *io);
 

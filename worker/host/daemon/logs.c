@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/link.h"
@@ -38,18 +39,37 @@ static bool may_send(const struct task_files *task)
 
 /* ---- turns of a thread ---- */
 
+/* The marks of the bytes from `from` to `to`, the first one at `from`; *mark is the index of the
+ * one that applies there, and then at `to`. */
+static size_t marks_between(struct log_io *io, uint64_t from, uint64_t to, size_t *mark)
+{
+    size_t first = *mark;
+    size_t next = first + 1;
+    io->read_marks[first].offset = from;
+    while (next < io->read_mark_count && io->read_marks[next].offset < to) {
+        next++;
+    }
+    bool begins = next < io->read_mark_count && io->read_marks[next].offset == to;
+    *mark = begins ? next : next - 1;
+    return next - first;
+}
+
 static void send_read(struct task_files *task)
 {
-    const struct log_io *io = &task->log_io;
+    struct log_io *io = &task->log_io;
+    size_t mark = 0;
     while (
         may_send(task) && task->log_sent >= io->read_at && task->log_sent - io->read_at < io->got) {
         size_t from = (size_t)(task->log_sent - io->read_at);
         size_t size = io->got - from < CHUNK_BYTES ? io->got - from : CHUNK_BYTES;
+        const struct log_mark *marks = &io->read_marks[mark];
         struct agent_up up = {.type = AGENT_UP_LOG,
             .log = {.task = task->ref,
                 .offset = task->log_sent,
                 .bytes = io->read + from,
-                .size_bytes = size}};
+                .size_bytes = size,
+                .marks = marks,
+                .mark_count = marks_between(io, task->log_sent, task->log_sent + size, &mark)}};
         task->log_sent += size;
         task->log_ends[(task->log_first + task->log_in_flight) % LOG_IN_FLIGHT_MAX] =
             task->log_sent;
@@ -100,7 +120,9 @@ static void after_io(void *user)
         send_read(task);
     }
     free(io->bytes);
+    free(io->marks);
     free(io->read);
+    free(io->read_marks);
     *io = (struct log_io){0};
     if (task->forgotten) {
         removal_start(task);
@@ -135,10 +157,19 @@ static void next_io(struct task_files *task)
         .acked = task->log_acked,
         .bytes = task->log_incoming,
         .size = task->log_incoming_bytes,
+        .marks = task->log_incoming_marks,
+        .mark_count = task->log_incoming_mark_count,
         .missed = task->log_missed,
         .read_at = task->log_sent,
         .read = wanted > 0 ? malloc(wanted) : NULL, /* NULL: the next acknowledgement tries again */
         .read_max = wanted};
+    io->read_marks = io->read != NULL ? malloc(LOG_FILE_MARKS * sizeof *io->read_marks) : NULL;
+    if (io->read_marks == NULL) {
+        free(io->read);
+        io->read = NULL;
+    }
+    task->log_incoming_marks = NULL;
+    task->log_incoming_mark_count = 0;
     task->log_incoming = NULL;
     task->log_incoming_bytes = 0;
     task->log_missed = 0;
@@ -149,7 +180,26 @@ static void next_io(struct task_files *task)
     file_work_start(&task->log_work, &task->daemon->file_pool, in_thread, after_io, task);
 }
 
-void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)
+/* Whole milliseconds, so that a task which writes often has a mark for each of them at most. */
+static uint64_t time_received(void)
+{
+    uint64_t now_us = clock_wall_us();
+    return now_us - now_us % CADRE_US_PER_MS;
+}
+
+/* The next incoming bytes are of the stream. Without memory it is not recorded. */
+static void add_mark(struct task_files *task, enum log_stream stream)
+{
+    struct log_mark *marks = realloc(task->log_incoming_marks,
+        (task->log_incoming_mark_count + 1) * sizeof *task->log_incoming_marks);
+    if (marks != NULL) {
+        marks[task->log_incoming_mark_count++] = (struct log_mark){
+            .offset = task->log_incoming_bytes, .stream = stream, .received_us = time_received()};
+        task->log_incoming_marks = marks;
+    }
+}
+
+void logs_write(struct task_files *task, enum log_stream stream, const uint8_t *bytes, size_t size)
 {
     if (task->log.fd < 0) {
         return;
@@ -160,6 +210,7 @@ void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)
     if (came != NULL) {
         memcpy(came + task->log_incoming_bytes, bytes, size);
         task->log_incoming = came;
+        add_mark(task, stream);
         task->log_incoming_bytes += size;
     } else {
         task->log_missed += size;

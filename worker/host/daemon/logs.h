@@ -4,14 +4,16 @@
 #define CADRE_WORKER_DAEMON_LOGS_H
 
 #include "common/base/error.h"
+#include "common/pure/log_mark.h"
 
 struct daemon;
 struct task_files;
 
 /* Continues the log of a task that was adopted, behind what it holds. */
 cadre_status logs_reopen(struct task_files *task, struct cadre_error *error);
-/* Writes output of the task; its pipes are not read until a thread has written it. */
-void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
+/* Writes output of the task, read just now from a stream; its pipes are not read until a thread has
+ * written it. */
+void logs_write(struct task_files *task, enum log_stream stream, const uint8_t *bytes, size_t size);
 /* Stops reading the pipes of all tasks; true: all that was read is written. */
 bool logs_pause_all(struct daemon *daemon);
 /* A new stream: what was under way on the old one is sent again. */

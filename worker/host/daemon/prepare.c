@@ -97,17 +97,15 @@ static void prepare_fetch(struct task_files *task)
 static void make_folder(void *user)
 {
     struct task_files *task = user;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/log", task->folder);
     task->stage_in_status = tree_remove(task->folder, &task->stage_in_error);
     if (task->stage_in_status == CADRE_OK) {
         task->stage_in_status = folder_make(task->folder, 0711, &task->stage_in_error);
     }
     if (task->stage_in_status == CADRE_OK) {
-        task->opened_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (task->opened_fd < 0) {
-            task->stage_in_status =
-                cadre_error_errno(&task->stage_in_error, errno, "cannot make %s", path);
+        int number = log_file_make(task->folder, &task->opened_fd, &task->opened_marks_fd);
+        if (number != 0) {
+            task->stage_in_status = cadre_error_errno(
+                &task->stage_in_error, number, "cannot make the log in %s", task->folder);
         }
     }
 }
@@ -117,6 +115,7 @@ static void after_folder(void *user)
     struct task_files *task = user;
     if (task->stage_in_status == CADRE_OK) {
         task->log.fd = task->opened_fd;
+        task->log.marks_fd = task->opened_marks_fd;
     }
     if (!is_active(task)) {
         return;

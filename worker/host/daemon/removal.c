@@ -91,9 +91,7 @@ static void rename_aside(void *user)
     struct task_files *task = user;
     struct daemon *daemon = task->daemon;
     int failed;
-    if (task->log.fd >= 0) {
-        close(task->log.fd);
-    }
+    log_file_close(&task->log);
     do {
         unsigned long long number = atomic_fetch_add(&daemon->removal_last, 1) + 1;
         free(task->aside);
@@ -193,7 +191,8 @@ cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadr
         free(folder);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to remove %s", path);
     }
-    *task = (struct task_files){.daemon = daemon, .folder = folder, .log.fd = -1};
+    *task =
+        (struct task_files){.daemon = daemon, .folder = folder, .log.fd = -1, .log.marks_fd = -1};
     removal_expect(task);
     removal_start(task);
     return CADRE_OK;

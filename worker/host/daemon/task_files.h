@@ -36,6 +36,7 @@ struct task_files {
     struct stage_in *stage_in; /* the thread's, of stage_in.c */
     struct file_work files;    /* of its folders: until they are made, and at the removal */
     int opened_fd;             /* of the log, by the thread that makes the folder */
+    int opened_marks_fd;       /* of its marks, the same */
     cadre_status stage_in_status;
     struct cadre_error stage_in_error;
     bool emptying;   /* a thread removes what others left under its uid */
@@ -61,6 +62,8 @@ struct task_files {
     struct file_work log_work;
     uint8_t *log_incoming; /* to be written by the next turn; NULL: nothing came */
     size_t log_incoming_bytes;
+    struct log_mark *log_incoming_marks; /* of them, by the offset in log_incoming */
+    size_t log_incoming_mark_count;
     size_t log_missed;        /* came after that, when there was no memory */
     bool log_reports_dropped; /* the next turn reports how much was dropped, if there is room */
     bool log_paused;          /* the task's pipes are not read until what came is written */

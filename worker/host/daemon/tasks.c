@@ -23,7 +23,8 @@ static struct task_files *new_task(struct daemon *daemon, const struct agent_sta
             .ref = start->task,
             .start = start,
             .spec = &start->spec,
-            .log.fd = -1};
+            .log.fd = -1,
+            .log.marks_fd = -1};
         daemon->tasks = task;
     }
     return task;
@@ -63,13 +64,16 @@ static void on_agent_prepare(void *user, const struct agent_start *start)
     prepare_start(task);
 }
 
+_Static_assert(
+    (int)AGENT_STDOUT == (int)LOG_STREAM_STDOUT && (int)AGENT_STDERR == (int)LOG_STREAM_STDERR,
+    "streams have the same numbers");
+
 static void on_agent_output(
     void *user, struct task_ref ref, enum agent_stream stream, const uint8_t *bytes, size_t size)
 {
-    (void)stream;
     struct task_files *task = tasks_find(user, ref);
     if (task != NULL) {
-        logs_write(task, bytes, size);
+        logs_write(task, (enum log_stream)stream, bytes, size);
     }
 }
 

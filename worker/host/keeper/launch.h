@@ -15,6 +15,7 @@ struct launch {
     char **environment;
     const char *folder;
     int outputs[2]; /* standard output and error; stay the caller's */
+    bool terminal;  /* for the keeper: both are a pseudo-terminal, else pipes */
     int inherited;  /* another descriptor that it has, under its number, above 2; -1: none */
     struct task_confinement confinement;
 };

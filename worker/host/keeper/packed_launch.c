@@ -18,6 +18,7 @@
 struct header {
     uint64_t magic;
     uint32_t version;
+    uint32_t terminal; /* where an earlier version had four bytes of padding */
     struct task_confinement confinement;
     uint64_t orphan_ms;
     uint64_t grace_ms;
@@ -25,6 +26,9 @@ struct header {
     uint64_t argument_count;
     uint64_t variable_count;
 };
+
+_Static_assert(offsetof(struct header, confinement) == 16,
+    "a daemon reads the launch of a keeper that an earlier version started");
 
 static size_t packed_launch_count(char *const *items)
 {
@@ -46,6 +50,7 @@ static cadre_status packed_launch_put(
     const struct launch *launch = &made->launch;
     struct header header = {.magic = MAGIC,
         .version = KEEPER_VERSION,
+        .terminal = launch->terminal,
         .confinement = launch->confinement,
         .orphan_ms = made->orphan_ms,
         .grace_ms = made->grace_ms,
@@ -141,6 +146,7 @@ static bool packed_launch_take(struct packed_launch *packed)
         .environment = packed->texts + arguments + 1,
         .outputs = {-1, -1},
         .inherited = -1,
+        .terminal = header.terminal != 0,
         .confinement = header.confinement};
     return true;
 }

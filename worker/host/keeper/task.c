@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -30,13 +33,63 @@ static int open_pipe(int *ret_read, int *ret_write, const struct launch *launch)
     return 0;
 }
 
-int task_start(struct task *task, struct launch *launch)
+/* One terminal for both streams. It passes bytes on as they are, without "\r" before "\n", and is
+ * not the task's controlling terminal: signals come from the keeper alone. ENXIO: there is none. */
+static int open_terminal(struct task *task, struct launch *launch)
 {
-    *task = (struct task){.outputs = {-1, -1}, .group = launch->confinement.group};
+    const struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct termios settings;
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    task->outputs[0] = master;
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
+        return ENXIO;
+    }
+    int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    launch->outputs[0] = slave;
+    if (slave < 0 || tcgetattr(slave, &settings) != 0) {
+        return ENXIO;
+    }
+    settings.c_oflag &= ~(tcflag_t)OPOST;
+    settings.c_lflag &= ~(tcflag_t)ECHO;
+    launch->outputs[1] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
+    bool set = tcsetattr(slave, TCSANOW, &settings) == 0 && ioctl(slave, TIOCSWINSZ, &size) == 0 &&
+               fcntl(master, F_SETFL, O_RDWR | O_NONBLOCK) == 0 && launch->outputs[1] >= 0;
+    if (!set || (launch->confinement.change_user &&
+                    fchown(slave, launch->confinement.uid, launch->confinement.gid) != 0)) {
+        return errno;
+    }
+    return 0;
+}
+
+/* The end of a pipe that nothing comes from: of a terminal, on which standard error is the same. */
+static int open_ended_pipe(int *ret_read)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return errno;
+    }
+    close(fds[1]);
+    *ret_read = fds[0];
+    return 0;
+}
+
+static int open_outputs(struct task *task, struct launch *launch)
+{
     int failed = 0;
+    if (launch->terminal) {
+        failed = open_terminal(task, launch);
+        return failed == 0 ? open_ended_pipe(&task->outputs[1]) : failed;
+    }
     for (int i = 0; i < 2 && failed == 0; i++) {
         failed = open_pipe(&task->outputs[i], &launch->outputs[i], launch);
     }
+    return failed;
+}
+
+int task_start(struct task *task, struct launch *launch)
+{
+    *task = (struct task){.outputs = {-1, -1}, .group = launch->confinement.group};
+    int failed = open_outputs(task, launch);
     if (failed == 0) {
         failed = launch_process(launch, &task->pid);
     }
