@@ -97,6 +97,29 @@ static void lines_of_tasks_do_not_mix(void **state)
     free(sink);
 }
 
+/* A line has the time of its first byte. */
+static void lines_have_the_time_at_which_they_came(void **state)
+{
+    (void)state;
+    const struct text_style plain = {0};
+    struct sink *sink = calloc(1, sizeof *sink);
+    struct line_splitter line_splitter;
+    assert_true(line_splitter_open(&line_splitter, 2, &plain, emit, sink));
+    line_splitter.timestamps = true;
+    line_splitter_stamp(&line_splitter, 0, UINT64_C(1795934404123456));
+    assert_true(line_splitter_begins(&line_splitter, 0));
+    consumption(&line_splitter, 0, "one ");
+    assert_false(line_splitter_begins(&line_splitter, 0));
+    line_splitter_stamp(&line_splitter, 0, UINT64_C(1795934405000000));
+    consumption(&line_splitter, 0, "two\nthree\n");
+    consumption(&line_splitter, 1, "of a worker of an earlier version\n");
+    assert_string_equal(sink->text, "[0] 2026-11-29T06:40:04.123Z one two\n"
+                                    "[0] 2026-11-29T06:40:05.000Z three\n"
+                                    "[1] - of a worker of an earlier version\n");
+    line_splitter_close(&line_splitter);
+    free(sink);
+}
+
 static void one_task_has_no_prefix_and_several_have_colours(void **state)
 {
     (void)state;
@@ -341,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_line_of_a_log_as_json_is_text),
         cmocka_unit_test(bare_lines_are_what_was_written),
         cmocka_unit_test(lines_of_tasks_do_not_mix),
+        cmocka_unit_test(lines_have_the_time_at_which_they_came),
         cmocka_unit_test(one_task_has_no_prefix_and_several_have_colours),
         cmocka_unit_test(a_line_without_end_comes_in_pieces),
         cmocka_unit_test(an_epoch_is_a_line),
