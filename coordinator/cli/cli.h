@@ -17,6 +17,7 @@
 enum cli_exit_codes {
     EXIT_CODES_QUERY,
     EXIT_CODES_LOCAL,
+    EXIT_CODES_NEW,
     EXIT_CODES_RUN,
     EXIT_CODES_SUBMIT,
     EXIT_CODES_VERIFY

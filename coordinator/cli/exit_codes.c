@@ -3,13 +3,13 @@
 #include "coordinator/cli/cli.h"
 
 #define OF(exit_codes) (1U << EXIT_CODES_##exit_codes)
-#define ALL            (OF(QUERY) | OF(LOCAL) | OF(RUN) | OF(SUBMIT) | OF(VERIFY))
+#define ALL            (OF(QUERY) | OF(LOCAL) | OF(NEW) | OF(RUN) | OF(SUBMIT) | OF(VERIFY))
 
 static const struct exit_row {
     struct manual_item item;
     unsigned of;
 } lines[] = {
-    {{"0", "done"}, OF(QUERY) | OF(LOCAL)},
+    {{"0", "done"}, OF(QUERY) | OF(LOCAL) | OF(NEW)},
     {{"0", "the job succeeded"}, OF(RUN)},
     {{"0", "the job succeeded; with --detach: it was submitted"}, OF(SUBMIT)},
     {{"0", "proved; of two jobs: they consumed the same as far as both go"}, OF(VERIFY)},
@@ -18,6 +18,7 @@ static const struct exit_row {
     {{"1", "failed: it does not exist, is not permitted, or cannot be read or written"}, OF(QUERY)},
     {{"1", "failed: a file cannot be read or written; `show`: something is wrong with it"},
         OF(LOCAL)},
+    {{"1", "failed: the folder is there already, or cannot be written"}, OF(NEW)},
     {{"1", "failed: a file cannot be read, or the job failed without a status of a task"},
         OF(RUN) | OF(SUBMIT)},
     {{"1", "something differs, also of two jobs, or the generations do not tile"}, OF(VERIFY)},

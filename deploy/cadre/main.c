@@ -15,7 +15,7 @@
 
 /* In the order of the overview; ended by a NULL name. */
 static const struct verb verbs[] = {
-    {"new", "write a program to begin with, and how to build it", EXIT_CODES_LOCAL, verb_new},
+    {"new", "write a program to begin with, and how to build it", EXIT_CODES_NEW, verb_new},
     {"run", "run a program on this machine, with a coordinator of its own", EXIT_CODES_RUN,
         verb_run},
     {"submit", "send a program to the cluster and follow it", EXIT_CODES_SUBMIT, verb_submit},
