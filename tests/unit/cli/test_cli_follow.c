@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/line_splitter.h"
 #include "coordinator/cli/render/monitor.h"
@@ -235,6 +236,40 @@ static void an_epoch_is_a_line(void **state)
     free_streams(&streams);
 }
 
+/* Large files and checkpoints take their time before there is progress. */
+static void a_start_that_takes_long_shows_its_time(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 2);
+    const cadre_job_task tasks[2] = {{.state = CADRE_TASK_STARTING}, {.state = CADRE_TASK_RUNNING}};
+    cadre_job job = make_job(CADRE_JOB_STARTING, "");
+    struct screen *screen = &streams.monitor.screen;
+    const char *const starting = "job 3 is starting: 1 of 2 tasks get their files and checkpoint";
+    char timed[128];
+    job.tasks = tasks;
+    job.task_count = job.workers = 2;
+    screen->live = true;
+    screen->err_style.columns = 100;
+    monitor_job(&streams.monitor, &job);
+    monitor_tick(&streams.monitor, CADRE_US_PER_S);
+    assert_string_equal(screen->status, starting);
+    monitor_tick(&streams.monitor, 63 * CADRE_US_PER_S);
+    snprintf(timed, sizeof timed, "%s  1:02", starting);
+    assert_string_equal(screen->status, timed);
+    monitor_job(&streams.monitor, &job); /* no news: the time stays */
+    assert_string_equal(screen->status, timed);
+    job = make_job(CADRE_JOB_RUNNING, "");
+    monitor_job(&streams.monitor, &job);
+    monitor_tick(&streams.monitor, 64 * CADRE_US_PER_S);
+    assert_string_equal(screen->status, "job 3 is running");
+    tell_progress(&streams, "train", 0, 1);
+    monitor_tick(&streams.monitor, 99 * CADRE_US_PER_S);
+    assert_non_null(strstr(screen->status, "train  epoch 1/3"));
+    close_streams(&streams);
+    free_streams(&streams);
+}
+
 static void what_a_job_waits_for_is_said_once(void **state)
 {
     (void)state;
@@ -368,6 +403,7 @@ int main(void)
         cmocka_unit_test(one_task_has_no_prefix_and_several_have_colours),
         cmocka_unit_test(a_line_without_end_comes_in_pieces),
         cmocka_unit_test(an_epoch_is_a_line),
+        cmocka_unit_test(a_start_that_takes_long_shows_its_time),
         cmocka_unit_test(what_a_job_waits_for_is_said_once),
         cmocka_unit_test(what_befalls_a_job_is_said_once),
         cmocka_unit_test(output_of_one_task_passes_as_it_is),
