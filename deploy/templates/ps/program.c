@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     cadre_strategy *strategy;
     cadre_variable *table;
     cadre_optimizer *optimizer;
-    double loss = NAN;
+    double loss = 0;
     const int64_t dims[2] = {IDS, 1};
     const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.3};
     CADRE_CHECK(cadre_init(&argc, &argv));
