@@ -24,17 +24,27 @@ struct training {
 
 static struct training training;
 
+/* For people: whole or not at all. */
+static void write_copy(const char *path)
+{
+    char beside[4096];
+    snprintf(beside, sizeof beside, "%s.new", path);
+    FILE *file = fopen(beside, "wb");
+    bool written = file != NULL && fwrite(&training, sizeof training, 1, file) == 1;
+    if (!written || fclose(file) != 0 || rename(beside, path) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
 /* The job keeps it, and has it for all tasks when they are started again; `path` is a copy. */
 static void save(const char *path)
 {
     bool chief = cadre_rank() == 0;
     CADRE_CHECK(
         cadre_plain_save("training", chief ? &training : NULL, chief ? sizeof training : 0));
-    FILE *file = chief && path != NULL ? fopen(path, "wb") : NULL;
-    bool written = file != NULL && fwrite(&training, sizeof training, 1, file) == 1;
-    if (chief && path != NULL && (!written || fclose(file) != 0)) {
-        perror(path);
-        exit(1);
+    if (chief && path != NULL) {
+        write_copy(path);
     }
 }
 
