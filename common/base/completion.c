@@ -5,10 +5,11 @@
 
 #include <string.h>
 
+#include "common/base/options_internal.h"
 #include "common/pure/assert.h"
 
 static const struct option_row config_row = {
-    .name = "config", .type = OPTION_TEXT, .metavar = "FILE", .help = "Read options from FILE."};
+    .name = "config", .type = OPTION_TEXT, .metavar = "FILE"};
 
 /* The option of that name, of `length` bytes; of a letter when `length` is 0. */
 static const struct option_row *completion_row(
@@ -208,12 +209,11 @@ static void print_options(const struct completion *completion, FILE *out)
             offer_option(completion, on ? "--no-" : "--", row->name, row->help, out);
         }
     }
-    if (table->config) {
-        offer_option(completion, "--", "config", config_row.help, out);
-        offer_option(completion, "--", "print-config", "Print the effective options.", out);
+    struct option_row general[OPTION_GENERAL_MAX];
+    size_t count = option_general_rows(table, general);
+    for (size_t i = 0; i < count; i++) {
+        offer_option(completion, "--", general[i].name, general[i].help, out);
     }
-    offer_option(completion, "--", "help", "Print the help.", out);
-    offer_option(completion, "--", "version", "Print the version.", out);
 }
 
 /* "all|none|N": the alternatives in lower case are meant as they are. */

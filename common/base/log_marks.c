@@ -119,7 +119,8 @@ static size_t cut(int fd, uint64_t log_bytes, struct log_mark *ret_last)
     struct record record;
     while (kept > 0 && read_records(fd, kept - 1, &record, 1) == 1) {
         *ret_last = mark_of(&record);
-        if (ret_last->offset < log_bytes) {
+        bool zeros = kept > 1 && ret_last->offset == 0; /* as a loss of power leaves them */
+        if (ret_last->offset < log_bytes && !zeros) {
             break;
         }
         kept--;

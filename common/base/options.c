@@ -147,6 +147,10 @@ static cadre_status parse_unknown_letter(
 static cadre_status parse_short_options(struct command *command, const char *letters)
 {
     const struct option_table *table = command->table;
+    size_t length = strcspn(letters, "=");
+    if (length > 1 && option_find(table, letters, length) < table->row_count) {
+        return parse_unknown_letter(command, letters, letters); /* not "-o utput" of "-output" */
+    }
     for (const char *at = letters; *at != '\0'; at++) {
         char flag[] = {'-', *at, '\0'};
         size_t row = 0;

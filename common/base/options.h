@@ -58,6 +58,7 @@ struct option_row {
 
 struct option_table {
     const char *program; /* "cadre-worker" or "cadre submit": starts the usage line */
+    const char *title;   /* of a program's manual page: one line; NULL: it has none of its own */
     const char *usage;   /* what follows the options, "PROGRAM [-- ARGUMENT...]", in the names of
                             metavar; NULL: nothing */
     const char *summary; /* what the program does; wrapped, after the usage line */

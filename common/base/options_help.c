@@ -43,8 +43,7 @@ static void print_wrapped(FILE *out, const char *text, const char *lead, size_t 
     fputc('\n', out);
 }
 
-/* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when the row has neither. */
-static void options_help_describe(const struct option_row *row, char *text, size_t size)
+void option_describe(const struct option_row *row, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -81,7 +80,7 @@ void option_print_description(
 {
     char facts[256];
     char text[1024];
-    options_help_describe(row, facts, sizeof facts);
+    option_describe(row, facts, sizeof facts);
     snprintf(text, sizeof text, "%s %s", row->help, facts);
     print_wrapped(out, text, lead, width);
 }
@@ -104,21 +103,34 @@ static void print_row(const struct option_row *row, FILE *out, size_t width)
     option_print_description(row, out, HELP_LEAD, width);
 }
 
+size_t option_general_rows(
+    const struct option_table *table, struct option_row ret_rows[OPTION_GENERAL_MAX])
+{
+    size_t count = 0;
+    if (table->config) {
+        ret_rows[count++] = (struct option_row){.name = "config",
+            .type = OPTION_TEXT,
+            .metavar = "FILE",
+            .environment = table->config_environment,
+            .fallback = table->config_default,
+            .help =
+                "Read options from FILE: \"key = value\" lines, the keys named as the flags are."};
+        ret_rows[count++] = (struct option_row){.name = "print-config",
+            .type = OPTION_FLAG,
+            .help = "Print the effective options and where each came from, and exit."};
+    }
+    ret_rows[count++] = (struct option_row){
+        .name = "help", .letter = 'h', .type = OPTION_FLAG, .help = "Print this help and exit."};
+    ret_rows[count++] = (struct option_row){
+        .name = "version", .type = OPTION_FLAG, .help = "Print the version and exit."};
+    return count;
+}
+
 /* Help from the table, wrapped to the terminal behind `out`, or to $COLUMNS, or to 80 columns. */
 static void options_print_help(const struct option_table *table, FILE *out)
 {
-    static const struct option_row config_rows[] = {
-        {.name = "config",
-            .type = OPTION_TEXT,
-            .metavar = "FILE",
-            .help =
-                "Read options from FILE: \"key = value\" lines, the keys named as the flags are."},
-        {.name = "print-config",
-            .type = OPTION_FLAG,
-            .help = "Print the effective options and where each came from, and exit."}};
-    static const struct option_row common_rows[] = {
-        {.name = "help", .letter = 'h', .type = OPTION_FLAG, .help = "Print this help and exit."},
-        {.name = "version", .type = OPTION_FLAG, .help = "Print the version and exit."}};
+    struct option_row general[OPTION_GENERAL_MAX];
+    size_t count = option_general_rows(table, general);
     size_t width = width_of(out);
     fprintf(out, "usage: %s [OPTION...]%s%s\n\n", table->program, table->usage != NULL ? " " : "",
         table->usage != NULL ? table->usage : "");
@@ -131,15 +143,9 @@ static void options_print_help(const struct option_table *table, FILE *out)
         print_row(&table->rows[i], out, width);
     }
     fprintf(out, "\nGeneral:\n");
-    if (table->config) {
-        struct option_row file = config_rows[0];
-        file.environment = table->config_environment;
-        file.fallback = table->config_default;
-        print_row(&file, out, width);
-        print_row(&config_rows[1], out, width);
+    for (size_t i = 0; i < count; i++) {
+        print_row(&general[i], out, width);
     }
-    print_row(&common_rows[0], out, width);
-    print_row(&common_rows[1], out, width);
     if (table->notes != NULL) {
         fprintf(out, "\n%s\n", table->notes);
     }

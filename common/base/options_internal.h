@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the four files of the options share; no other file includes it. */
+ * What the files of the options, completion.c and manual.c share; no other file includes it. */
 #ifndef CADRE_BASE_OPTIONS_INTERNAL_H
 #define CADRE_BASE_OPTIONS_INTERNAL_H
 
@@ -26,6 +26,16 @@ cadre_status option_read_file(const struct option_table *table, const char *path
 /* "; did you mean --name?" into ret_text, or "". `dashes` is the prefix of a name. */
 void option_hint(
     const struct option_table *table, const char *name, const char *dashes, char ret_text[96]);
+
+/* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when the row has neither. */
+void option_describe(const struct option_row *row, char *ret_text, size_t size);
+
+#define OPTION_GENERAL_MAX 4
+
+/* The options of every program: those of configuration files where the table has them, --help and
+ * --version. Returns how many. */
+size_t option_general_rows(
+    const struct option_table *table, struct option_row ret_rows[OPTION_GENERAL_MAX]);
 
 /* Prints what an option is for, and its facts, on lines that start with `lead` and end before the
  * word that would cross `width`. */

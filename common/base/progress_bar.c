@@ -129,12 +129,22 @@ static size_t render_part(const void *progress, unsigned cells, char text[PROGRE
     const struct progress_work *part = progress;
     struct bar_text out = {.text = text};
     text[0] = '\0';
-    progress_bar_add(&out, "%s  %" PRIu64, part->doing, part->done);
-    if (part->whole > 0) {
+    if (part->amount != NULL) {
+        progress_bar_add(&out, "%s  %s", part->doing, part->amount);
+    } else {
+        progress_bar_add(&out, "%s  %" PRIu64, part->doing, part->done);
+    }
+    if (part->amount == NULL && part->whole > 0) {
         progress_bar_add(&out, "/%" PRIu64, part->whole);
     }
-    progress_bar_add(&out, " %s", part->units);
+    if (part->amount == NULL) {
+        progress_bar_add(&out, " %s", part->units);
+    }
     add_bar(&out, part->done, part->whole, cells);
+    if (part->rate != NULL) {
+        progress_bar_add(&out, "  %s", part->rate);
+        add_left(&out, part->left_s);
+    }
     return out.used;
 }
 

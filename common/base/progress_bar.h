@@ -6,6 +6,7 @@
  * and of other work that takes a while:
  *
  *     reading the ledger  8128/20000 epochs [=======>            ]
+ *     uploading train.bin  12.0 MiB/64.0 MiB [===>                ]  31.5 MiB/s  0:02 left
  *
  * Text only: where it is written, how often, and whether the line is redrawn is the caller's. */
 #ifndef CADRE_BASE_PROGRESS_BAR_H
@@ -45,6 +46,10 @@ struct progress_work {
     const char *units; /* "epochs" */
     uint64_t done;
     uint64_t whole; /* 0: unknown */
+    /* "12.0 MiB/64.0 MiB" in place of the counts and units, or NULL. */
+    const char *amount;
+    const char *rate; /* "31.5 MiB/s"; NULL: neither it nor the time left is shown */
+    double left_s;    /* negative: unknown */
 };
 
 /* The line for work other than a training, likewise. */

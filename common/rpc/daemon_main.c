@@ -6,6 +6,7 @@
 
 #include "common/base/completion.h"
 #include "common/base/files.h"
+#include "common/base/manual.h"
 #include "common/rpc/io_hooks.h"
 #include "common/rpc/loop.h"
 
@@ -22,7 +23,7 @@ int daemon_main(const struct option_table *table, int argc, char **argv, void *v
     struct cadre_error error = {0};
     int status = 0;
     standard_streams_reserve();
-    if (completion_answer(table, argc, argv, stdout)) {
+    if (completion_answer(table, argc, argv, stdout) || manual_answer(table, argc, argv, stdout)) {
         return 0;
     }
     if (options_parse(table, argc, argv, values, &result, &error) != CADRE_OK) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "cadre/client.h"
+#include "common/base/manual.h"
 #include "common/base/options.h"
 #include "common/rpc/tls_options.h"
 #include "coordinator/cli/render/cli_exit.h"
@@ -16,15 +17,17 @@
 enum cli_exit_codes {
     EXIT_CODES_QUERY,
     EXIT_CODES_LOCAL,
+    EXIT_CODES_NEW,
     EXIT_CODES_RUN,
     EXIT_CODES_SUBMIT,
     EXIT_CODES_VERIFY
 };
 
-/* What a verb takes: one of the two. */
+/* What a verb takes. */
 struct verb_shape {
     const struct option_table *table;
-    const struct verb *verbs; /* those beneath it, as of `cadre pki`; ended by a NULL name */
+    const struct verb *verbs; /* those beneath it, as of `cadre pki`, ended by a NULL name; or NULL:
+                                 the table's options */
 };
 
 /* The options before the verb, and the verb's exit codes. */
@@ -43,7 +46,13 @@ struct verb {
     int (*run)(const struct cli *cli, int argc, char **argv);
 };
 
-/* Prints the exit codes, the last lines of every --help. */
+#define EXIT_ITEMS_MAX 16
+
+/* Fills in the exit codes and what they mean; returns how many there are. */
+size_t exit_codes_list(
+    enum cli_exit_codes exit_codes, struct manual_item ret_items[EXIT_ITEMS_MAX]);
+
+/* Prints them, the last lines of every --help but for the name of the manual page. */
 void exit_codes_print(enum cli_exit_codes exit_codes, FILE *out);
 
 /* submit.c: uploads and submits a job, and follows it to its end. */
@@ -86,14 +95,15 @@ struct cli_common {
 #define CLI_COORDINATOR_ROW                                                                        \
     {OPTION_ROW(TEXT, "coordinator", struct cli_common, coordinator, "ADDRESS",                    \
          CADRE_CLIENT_ADDRESS_DEFAULT),                                                            \
-        .letter = 'c', .environment = "CADRE_COORDINATOR",                                         \
+        .letter = 'c', .environment = "CADRE_COORDINATOR", .group = "The coordinator",             \
         .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. "    \
                 "These options are also taken before the verb."},                                  \
         TLS_OPTION_ROWS(struct cli_common, tls)
 
 #define CLI_JSON_ROW(text)                                                                         \
     {                                                                                              \
-        OPTION_ROW(FLAG, "json", struct cli_common, json, NULL, NULL), .help = (text)              \
+        OPTION_ROW(FLAG, "json", struct cli_common, json, NULL, NULL), .group = "Options",         \
+                                                                       .help = (text)              \
     }
 
 /* A verb in action: its table, its values (which begin with a struct cli_common), what was parsed.

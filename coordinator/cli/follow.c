@@ -160,6 +160,7 @@ static bool run_streams(struct follow *follow, cadre_client *client, uint64_t jo
     }
     while (!follow->watch.done || !follow->logs.done) {
         (void)cadre_client_run(client, POLL_EVERY_US);
+        monitor_tick(&follow->monitor, clock_monotonic_us());
         if (handle_interrupts(follow, client, job, &seen)) {
             return false;
         }

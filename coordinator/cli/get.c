@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/hints.h"
@@ -14,6 +16,9 @@
 #include "coordinator/cli/output_file.h"
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/terminal.h"
+#include "coordinator/cli/render/transfer.h"
+
+#define LOOK_EVERY_US (100 * CADRE_US_PER_MS)
 
 struct get_options {
     struct cli_common common;
@@ -55,7 +60,11 @@ struct fetch {
     const char *folder;
     int root_fd;
     bool force;
-    size_t count;
+    size_t count;         /* of files that are there */
+    size_t files;         /* of those that are wanted; 0: their sizes are not known */
+    uint64_t done_bytes;  /* of the files before */
+    uint64_t whole_bytes; /* of all */
+    struct transfer transfer;
 };
 
 static int get_fail(const struct fetch *fetch, const struct cadre_error *error)
@@ -63,25 +72,72 @@ static int get_fail(const struct fetch *fetch, const struct cadre_error *error)
     return invocation_fail_with(fetch->invocation, CADRE_UNKNOWN, error->text);
 }
 
+/* The end of the call that fetches a file. */
+struct fetched {
+    bool done;
+    cadre_status status;
+    char message[1024];
+};
+
+static void on_fetched(cadre_status status, const char *message, void *user)
+{
+    struct fetched *fetched = user;
+    fetched->done = true;
+    fetched->status = status;
+    snprintf(fetched->message, sizeof fetched->message, "%s", message);
+}
+
+static void show_progress(struct fetch *fetch, const char *path, int fd)
+{
+    char doing[256];
+    struct stat file = {0};
+    (void)fstat(fd, &file); /* what it has is what came */
+    snprintf(
+        doing, sizeof doing, "fetching %.200s (%zu of %zu)", path, fetch->count + 1, fetch->files);
+    transfer_show(&fetch->transfer, doing, fetch->done_bytes + (uint64_t)file.st_size,
+        fetch->whole_bytes, clock_monotonic_us());
+}
+
+/* Fetches the content, and shows how far it is. */
+static int fetch_content(struct fetch *fetch, const char *path, int fd)
+{
+    struct fetched fetched = {0};
+    const cadre_then then = {.done = on_fetched, .user = &fetched};
+    cadre_status status = cadre_client_get_output(fetch->client, fetch->job, path, fd, &then);
+    if (status != CADRE_OK) {
+        return invocation_fail(fetch->invocation, status);
+    }
+    while (!fetched.done) {
+        if (fetch->files > 0) {
+            show_progress(fetch, path, fd);
+        }
+        (void)cadre_client_run(fetch->client, LOOK_EVERY_US);
+    }
+    transfer_clear(&fetch->transfer);
+    return fetched.status == CADRE_OK
+               ? CLI_DONE
+               : invocation_fail_with(fetch->invocation, fetched.status, fetched.message);
+}
+
 static int fetch_one(struct fetch *fetch, const char *path)
 {
     struct output_file output_file;
     struct cadre_error error = {0};
-    int code = CLI_DONE;
+    struct stat file = {0};
     if (output_file_open(fetch->root_fd, path, fetch->force, &output_file, &error) != CADRE_OK) {
         return get_fail(fetch, &error);
     }
-    cadre_status status =
-        cadre_client_get_output(fetch->client, fetch->job, path, output_file.fd, NULL);
-    if (status != CADRE_OK) {
-        code = hint_fail_output(fetch->invocation, fetch->list, status, path);
-    } else if (output_file_commit(&output_file, path, fetch->force, &error) != CADRE_OK) {
+    int code = fetch_content(fetch, path, output_file.fd);
+    (void)fstat(output_file.fd, &file);
+    if (code == CLI_DONE &&
+        output_file_commit(&output_file, path, fetch->force, &error) != CADRE_OK) {
         code = get_fail(fetch, &error);
-    } else {
+    } else if (code == CLI_DONE) {
         printf("%s/", fetch->folder);
         terminal_print(stdout, path);
         putchar('\n');
         fetch->count++;
+        fetch->done_bytes += (uint64_t)file.st_size;
     }
     output_file_close(&output_file);
     return code;
@@ -100,6 +156,12 @@ static bool is_wanted(const char *path, const char *wanted)
 static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const char *wanted)
 {
     int code = CLI_DONE;
+    for (size_t i = 0; i < list->count; i++) {
+        bool fetched = is_wanted(list->outputs[i].path, wanted);
+        fetch->files += fetched ? 1 : 0;
+        fetch->whole_bytes += fetched ? list->outputs[i].size_bytes : 0;
+    }
+    transfer_open(&fetch->transfer, stdout, stderr, clock_monotonic_us());
     for (size_t i = 0; i < list->count && code == CLI_DONE; i++) {
         if (is_wanted(list->outputs[i].path, wanted)) {
             code = fetch_one(fetch, list->outputs[i].path);

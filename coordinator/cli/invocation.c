@@ -10,6 +10,16 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/terminal.h"
 
+/* Names the manual page: "cadre submit" has that of cadre-submit. */
+static void invocation_print_page(const char *program)
+{
+    fputs("\nManual page: man ", stdout);
+    for (const char *at = program; *at != '\0'; at++) {
+        putchar(*at == ' ' ? '-' : *at);
+    }
+    putchar('\n');
+}
+
 bool invocation_open(struct invocation *invocation, const struct cli *cli,
     const struct option_table *table, void *values, int argc, char **argv, int *ret_exit)
 {
@@ -29,6 +39,7 @@ bool invocation_open(struct invocation *invocation, const struct cli *cli,
         if (invocation->result.request == OPTIONS_HELP) {
             fputs(table->notes == NULL ? "\n" : "", stdout); /* notes end with an empty line */
             exit_codes_print(cli->exit_codes, stdout);
+            invocation_print_page(table->program);
         }
         *ret_exit = invocation_end(invocation, CLI_DONE);
         return false;

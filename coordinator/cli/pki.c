@@ -247,30 +247,34 @@ static const struct verb pki_verbs[] = {
     {.name = NULL},
 };
 
+static const struct option_table pki_table = {.program = "cadre pki",
+    .usage = "init|issue|show",
+    .summary = "The certificates with which the hosts of a cluster trust each other (mutual TLS).",
+    .notes = "  cadre pki init pki\n"
+             "  cadre pki issue pki coordinator main -o tls-main\n"
+             "  cadre pki issue pki worker host-a -o tls-host-a\n"
+             "  cadre pki issue pki client anna -o tls-anna\n"
+             "  cadre-coordinator --listen 0.0.0.0:7070 --tls-dir tls-main\n"
+             "  cadre-worker --coordinator main-host:7070 --tls-dir tls-host-a\n"
+             "  cadre --coordinator main-host:7070 --tls-dir tls-anna workers\n"};
+
 static void print_overview(FILE *out)
 {
-    fprintf(out, "usage: cadre pki init|issue|show [OPTION...]\n\n"
-                 "The certificates with which the hosts of a cluster trust each other (mutual "
-                 "TLS).\n\n");
+    fprintf(out, "usage: cadre pki init|issue|show [OPTION...]\n\n%s\n\n", pki_table.summary);
     for (const struct verb *verb = pki_verbs; verb->name != NULL; verb++) {
         fprintf(out, "  %-9s %s\n", verb->name, verb->summary);
     }
-    fprintf(out, "\nExamples:\n"
-                 "  cadre pki init pki\n"
-                 "  cadre pki issue pki coordinator main -o tls-main\n"
-                 "  cadre pki issue pki worker host-a -o tls-host-a\n"
-                 "  cadre pki issue pki client anna -o tls-anna\n"
-                 "  cadre-coordinator --listen 0.0.0.0:7070 --tls-dir tls-main\n"
-                 "  cadre-worker --coordinator main-host:7070 --tls-dir tls-host-a\n"
-                 "  cadre --coordinator main-host:7070 --tls-dir tls-anna workers\n\n"
-                 "`cadre pki VERB --help` shows more about each.\n\n");
+    fprintf(out,
+        "\nExamples:\n%s\n"
+        "`cadre pki VERB --help` shows more about each.\n\n",
+        pki_table.notes);
 }
 
 int verb_pki(const struct cli *cli, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     if (cli->ret_shape != NULL) {
-        cli->ret_shape->verbs = pki_verbs;
+        *cli->ret_shape = (struct verb_shape){.table = &pki_table, .verbs = pki_verbs};
         return CLI_DONE;
     }
     for (const struct verb *verb = pki_verbs; verb->name != NULL; verb++) {

@@ -9,13 +9,13 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/render.h"
-#include "coordinator/cli/render/screen.h"
+#include "coordinator/cli/render/transfer.h"
 
 #define LOOK_EVERY_US (100 * CADRE_US_PER_MS)
 
 /* Lives as long as the client, which fills it. */
 struct session {
-    struct screen screen;
+    struct transfer transfer;
     cadre_submitted submitted;
     bool done;
     cadre_status status;
@@ -25,13 +25,11 @@ struct session {
 static void on_upload(const cadre_upload *upload, void *user)
 {
     struct session *session = user;
-    char sent[RENDER_BYTES];
-    char total[RENDER_BYTES];
-    char text[SCREEN_STATUS_BYTES];
-    snprintf(text, sizeof text, "uploading %s (%zu of %zu): %s of %s", upload->path,
-        upload->file + 1, upload->files, render_bytes(upload->sent_bytes, sent),
-        render_bytes(upload->total_bytes, total));
-    screen_status(&session->screen, text);
+    char doing[256];
+    snprintf(doing, sizeof doing, "uploading %.200s (%zu of %zu)", upload->path, upload->file + 1,
+        upload->files);
+    transfer_show(
+        &session->transfer, doing, upload->sent_bytes, upload->total_bytes, clock_monotonic_us());
 }
 
 static void on_submitted(cadre_status status, const char *message, void *user)
@@ -57,7 +55,7 @@ static int send_job(const struct invocation *invocation, cadre_client *client,
     while (!session->done && interrupt_count() == 0) {
         (void)cadre_client_run(client, LOOK_EVERY_US);
     }
-    screen_close(&session->screen);
+    transfer_clear(&session->transfer);
     if (!session->done) {
         fprintf(
             stderr, "%s: interrupted before the job was submitted\n", invocation->table->program);
@@ -108,7 +106,7 @@ static int cli_submit_submit(
         fprintf(stderr, "%s: no memory to follow a job\n", invocation->table->program);
         return code;
     }
-    screen_open(&session.screen, stdout, stderr);
+    transfer_open(&session.transfer, stdout, stderr, clock_monotonic_us());
     interrupt_watch();
     const cadre_client_options connection = {.on_outage = follow_on_outage, .user = follow};
     if (invocation_connect(invocation, &connection, &client, &code)) {

@@ -9,12 +9,13 @@
 #include "common/base/near_miss.h"
 #include "coordinator/cli/cli.h"
 #include "deploy/cadre/complete.h"
+#include "deploy/cadre/manual.h"
 #include "deploy/cadre/new.h"
 #include "deploy/cadre/run.h"
 
 /* In the order of the overview; ended by a NULL name. */
 static const struct verb verbs[] = {
-    {"new", "write a program to begin with, and how to build it", EXIT_CODES_LOCAL, verb_new},
+    {"new", "write a program to begin with, and how to build it", EXIT_CODES_NEW, verb_new},
     {"run", "run a program on this machine, with a coordinator of its own", EXIT_CODES_RUN,
         verb_run},
     {"submit", "send a program to the cluster and follow it", EXIT_CODES_SUBMIT, verb_submit},
@@ -37,37 +38,42 @@ static const struct verb verbs[] = {
 
 static const struct option_row rows[] = {CLI_COORDINATOR_ROW};
 
+#define EXAMPLES                                                                                   \
+    "  cadre new fit                                   a program of your own, in fit/\n"           \
+    "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"        \
+    "  cadre submit -n 2 --file train.bin ./digits -- --epochs 20\n"                               \
+    "  cadre submit -n 2:4 ./digits                    trains with 2 to 4 tasks\n"                 \
+    "  cadre verify 3                                  was every sample consumed exactly once?\n"  \
+    "  cadre get 3 -o results                          what job 3 left\n"
+
+#define ABOUT                                                                                      \
+    "The coordinator's address: --coordinator, else CADRE_COORDINATOR, "                           \
+    "else\n" CADRE_CLIENT_ADDRESS_DEFAULT ". On another host it needs TLS:\n"                      \
+    "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n"                       \
+    "`cadre VERB --help` shows more about each, as does `man cadre-VERB`.\n"
+
 static const struct option_table main_table = {.program = "cadre",
     .usage = "VERB [ARGUMENT...]",
-    .summary = "Cadre trains on many machines at once what was written for one.",
+    .title = "submit jobs to a Cadre cluster and follow them",
+    .summary = "Cadre trains a program on many machines at once: you submit an executable, the\n"
+               "coordinator starts it as tasks on its workers, and all tasks train one model.",
+    .notes = ABOUT EXAMPLES,
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .stop_at_positional = true};
 
 static void print_overview(FILE *out)
 {
-    fprintf(out, "usage: cadre [--coordinator ADDRESS] [--tls-dir DIR] VERB [OPTION...]\n\n"
-                 "Cadre trains a program on many machines at once: you submit an executable, the\n"
-                 "coordinator starts it as tasks on its workers, and all tasks train one model.\n\n"
-                 "Verbs:\n");
+    fprintf(out,
+        "usage: cadre [--coordinator ADDRESS] [--tls-dir DIR] VERB [OPTION...]\n\n%s\n\nVerbs:\n",
+        main_table.summary);
     for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
         fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
     }
     fprintf(out,
         "  %-10s the same as --help: `cadre help submit`\n\n"
-        "Examples:\n"
-        "  cadre new fit                                   a program of your own, in fit/\n"
-        "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
-        "  cadre submit -n 2 --file train.bin ./digits -- --epochs 20\n"
-        "  cadre submit -n 2:4 ./digits                    trains with 2 to 4 tasks\n"
-        "  cadre verify 3                                  was every sample consumed exactly "
-        "once?\n"
-        "  cadre get 3 -o results                          what job 3 left\n\n"
-        "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
-        "%s. On another host it needs TLS:\n"
-        "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n"
-        "`cadre VERB --help` shows more about each.\n\n",
-        "help", CADRE_CLIENT_ADDRESS_DEFAULT);
+        "Examples:\n" EXAMPLES "\n" ABOUT "\n",
+        "help");
     exit_codes_print(EXIT_CODES_QUERY, out);
     fputs(
         "`run` and `submit` exit as the job did, `verify` by its result: see their --help.\n", out);
@@ -120,6 +126,9 @@ static int run_verb(struct cli *cli, int argc, char **argv)
     }
     if (strcmp(argv[0], COMPLETION_VERB) == 0) {
         return complete(verbs, &main_table, argc, argv);
+    }
+    if (strcmp(argv[0], MANUAL_VERB) == 0) {
+        return manual(verbs, &main_table, argc, argv);
     }
     if (strcmp(argv[0], "help") != 0) {
         return unknown_verb(argv[0]);

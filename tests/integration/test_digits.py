@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import signal
 import struct
 import subprocess
 import tempfile
 
 from client import FAILED, SUCCEEDED
 from cluster import Cluster, clean_environment, program
-from testing import HANG_S, check, check_equal, check_in, run
+from testing import HANG_S, check, check_equal, check_in, cpu_s, descendants, run, wait_for
+
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/docs/guides/faults.md")
 
 REPLICAS = 2
 TASKS = 2
@@ -83,6 +86,47 @@ def checkpoint_of_cadre_run():
         check_equal(len(left), 1, f"checkpoints in {left}")
         with open(left[0], "rb") as file:
             return file.read()
+
+
+def test_the_drill_of_the_guide():
+    with open(GUIDE, encoding="utf-8") as file:
+        calm, drill, compare = re.search(r"^(cadre run .*)\n(cadre run .*)\n(cmp .*)$", file.read(), re.M).groups()
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        environment = clean_environment() | {"PATH": f"{os.path.dirname(program('cadre'))}:{os.environ['PATH']}"}
+        for name in ("digits", "digits-train.bin", "digits-test.bin"):
+            os.symlink(program(name), os.path.join(folder, name))
+
+        def start(command):
+            return subprocess.Popen(["sh", "-c", f"exec {command}"], env=environment, cwd=folder,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+
+        def end(process):
+            out, err = process.communicate(timeout=HANG_S)
+            check_equal(process.returncode, 0, f"status of {process.args}: {out[-500:]} {err[-1000:]}")
+
+        end(start(calm))
+        process = start(drill)
+        killed = set()
+        for index in range(2):
+            tasks = wait_for("two tasks train", lambda: process.poll() or tasks_in_training(process.pid, killed))
+            check(isinstance(tasks, list), f"it ended before kill {index}: {tasks}")
+            os.kill(tasks[index], signal.SIGKILL)
+            killed.add(tasks[index])
+        end(process)
+        end(start(compare))
+
+
+def tasks_in_training(pid, killed):
+    """Both tasks below it, once both have used so much of a CPU that they train; else nothing."""
+    tasks = []
+    for task in set(descendants(pid)) - killed:
+        try:
+            with open(f"/proc/{task}/comm", encoding="ascii") as file:
+                if file.read() == "digits\n" and cpu_s(task) > 0.1:
+                    tasks.append(task)
+        except OSError:
+            pass  # it has just ended
+    return sorted(tasks) if len(tasks) == 2 else None
 
 
 def test_data_cut_short():

@@ -6,8 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "coordinator/cli/render/cli_exit.h"
 #include "coordinator/cli/render/render.h"
+
+#define PENDING_SHOWN_S 2 /* what takes less shows no time */
 
 static void emit_out(uint32_t task, const char *text_line, size_t size, void *user)
 {
@@ -157,21 +160,63 @@ static void show_evaluation(struct monitor *monitor, const cadre_job *job)
     }
 }
 
+/* What a job does before there is progress. Large files, or a checkpoint to go on from, take their
+ * time. */
+static void show_pending(struct monitor *monitor, const cadre_job *job)
+{
+    char text[sizeof monitor->pending];
+    uint32_t preparing = 0;
+    for (size_t i = 0; i < job->task_count; i++) {
+        preparing += job->tasks[i].state == CADRE_TASK_STARTING ? 1 : 0;
+    }
+    if (job->has_progress) {
+        monitor->pending[0] = '\0';
+        return;
+    }
+    int used = snprintf(
+        text, sizeof text, "job %" PRIu64 " is %s", job->id, cadre_job_state_name(job->state));
+    if (preparing > 0) {
+        snprintf(text + used, sizeof text - (size_t)used,
+            ": %" PRIu32 " of %" PRIu32 " tasks get their files and checkpoint", preparing,
+            job->workers);
+    }
+    if (strcmp(text, monitor->pending) != 0) {
+        monitor->pending_us = job->state != monitor->state ? 0 : monitor->pending_us;
+        snprintf(monitor->pending, sizeof monitor->pending, "%s", text);
+        screen_status(&monitor->screen, text);
+    }
+}
+
+void monitor_tick(struct monitor *monitor, uint64_t now_us)
+{
+    char text[sizeof monitor->pending + 32];
+    if (monitor->pending[0] == '\0' || !monitor->screen.live) {
+        return;
+    }
+    if (monitor->pending_us == 0) {
+        monitor->pending_us = now_us;
+    }
+    uint64_t passed_s = (now_us - monitor->pending_us) / CADRE_US_PER_S;
+    if (passed_s >= PENDING_SHOWN_S) {
+        snprintf(text, sizeof text, "%s  %" PRIu64 ":%02u", monitor->pending, passed_s / 60,
+            (unsigned)(passed_s % 60));
+        screen_status(&monitor->screen, text);
+    }
+}
+
 void monitor_job(struct monitor *monitor, const cadre_job *job)
 {
-    char text[128];
     show_evaluation(monitor, job);
+    if (job->state != CADRE_JOB_STARTING && job->state != CADRE_JOB_RUNNING) {
+        monitor->pending[0] = '\0';
+    }
     switch (job->state) {
     case CADRE_JOB_QUEUED:
         show_waiting(monitor, job);
         break;
     case CADRE_JOB_STARTING:
     case CADRE_JOB_RUNNING:
-        if (!job->has_progress) {
-            snprintf(text, sizeof text, "job %" PRIu64 " is %s", job->id,
-                cadre_job_state_name(job->state));
-            screen_status(&monitor->screen, text);
-        }
+        show_pending(monitor, job);
         if (job->state == CADRE_JOB_RUNNING) {
             show_events(monitor, job);
         }

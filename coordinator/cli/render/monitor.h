@@ -16,6 +16,8 @@ struct monitor {
     cadre_job_state state;  /* shown last; 0: none */
     char waits_for[512];    /* shown last of a job that waits */
     char last_message[512]; /* shown last of one that runs */
+    char pending[128];      /* shown until there is progress; "": there is some */
+    uint64_t pending_us;    /* since when; 0: monitor_tick() sets it */
     char evaluation[512];   /* shown last */
     uint64_t generation;    /* shown last; 0: none */
     char stream[128];       /* of the current epoch */
@@ -32,6 +34,10 @@ void monitor_close(struct monitor *monitor);
 
 /* Shows what changed of the job. */
 void monitor_job(struct monitor *monitor, const cadre_job *job);
+
+/* Shows for how long a job has been without progress: it is called again and again, at times of the
+ * monotonic clock. */
+void monitor_tick(struct monitor *monitor, uint64_t now_us);
 
 /* Shows what a task wrote to its standard output (stream 1) or error (2). */
 void monitor_output(

@@ -78,12 +78,14 @@ static void options_come_with_their_first_sentence(void **state)
     assert_offers(&plain, WORDS("--l"), "--loud\tPrints more\n--level\tHow much\n:none\n");
     assert_offers(&plain, WORDS("--no"), "--no-safe\tChecks\n:none\n");
     assert_offers(&plain, WORDS("--g"), "--gpus\tWhich ones\n:none\n");
-    assert_offers(&plain, WORDS("3", "--ver"), "--version\tPrint the version\n:none\n");
-    assert_offers(&plain, WORDS("--co"), "--config\tRead options from FILE\n:none\n");
+    assert_offers(&plain, WORDS("3", "--ver"), "--version\tPrint the version and exit\n:none\n");
+    assert_offers(&plain, WORDS("--co"),
+        "--config\tRead options from FILE: \"key = value\" lines, the keys named as the flags "
+        "are\n:none\n");
     assert_offers(&runner, WORDS("--co"), ":none\n");
     assert_offers(&plain, WORDS("--unknown"), ":none\n");
-    assert_offers(
-        &bare, WORDS(""), "--help\tPrint the help\n--version\tPrint the version\n:none\n");
+    assert_offers(&bare, WORDS(""),
+        "--help\tPrint this help and exit\n--version\tPrint the version and exit\n:none\n");
 }
 
 static void what_is_given_is_not_offered_again(void **state)
@@ -165,9 +167,9 @@ static void odd_command_lines(void **state)
         "--loud\tPrints more\n--no-safe\tChecks\n"
         "--output\tWhere it goes\n--gpus\tWhich ones\n"
         "--level\tHow much\n--file\tA file\n"
-        "--config\tRead options from FILE\n"
-        "--print-config\tPrint the effective options\n"
-        "--help\tPrint the help\n--version\tPrint the version\n"
+        "--config\tRead options from FILE: \"key = value\" lines, the keys named as the flags are\n"
+        "--print-config\tPrint the effective options and where each came from, and exit\n"
+        "--help\tPrint this help and exit\n--version\tPrint the version and exit\n"
         ":none\n");
     assert_kind(&plain, WORDS("--=x", "-é", ""), "JOB", 0);
     char nothing[] = "__complete";

@@ -107,6 +107,20 @@ static void marks_without_bytes_are_removed(void **state)
     assert_true(fault_disarm());
 }
 
+/* After a loss of power the end of the file may be zeros. */
+static void zeros_at_the_end_are_removed(void **state)
+{
+    (void)state;
+    append(0, LOG_STREAM_STDOUT, 100);
+    append(10, LOG_STREAM_STDERR, 200);
+    assert_int_equal(ftruncate(fd, 16 * 16 + 5), 0);
+    append(20, LOG_STREAM_STDOUT, 300);
+    assert_int_equal(mark_at(9).received_us, 100);
+    assert_int_equal(mark_at(19).received_us, 200);
+    assert_int_equal(mark_at(29).received_us, 300);
+    assert_int_equal(lseek(fd, 0, SEEK_END), 3 * 16);
+}
+
 /* Of a long log the middle is freed, again and again. */
 static void freed_marks_take_no_room(void **state)
 {
@@ -159,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(without_marks_nothing_is_recorded),
         TEST(marks_are_found_by_offset_and_time), TEST(marks_without_bytes_are_removed),
-        TEST(freed_marks_take_no_room), TEST(any_bytes_are_read)};
+        TEST(zeros_at_the_end_are_removed), TEST(freed_marks_take_no_room),
+        TEST(any_bytes_are_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,6 +191,8 @@ static void bad_command_lines(void **state)
     BAD("--format: \"xml\" is not one of text, json", "--format", "xml");
     BAD("is not one of text, json; did you mean json?", "--format", "jsn");
     BAD("unknown option -detach; did you mean --detach?", "-detach");
+    BAD("unknown option -jobs; did you mean --jobs?", "-jobs", "3");
+    BAD("unknown option -jobs; did you mean --jobs?", "-jobs=3");
     BAD("--detach: \"maybe\" is neither true nor false", "--detach=maybe");
     static char large[5000];
     memset(large, 'x', sizeof large - 1);

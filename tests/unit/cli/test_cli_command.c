@@ -78,7 +78,8 @@ static void each_verb_completes(void **state)
         char verb[32];
         assert_int_equal(sscanf(at, "%31s", verb), 1);
         if (strcmp(verb, "help") != 0 && strcmp(verb, "pki") != 0) {
-            assert_run(WORDS("__complete", "--", verb, "--hel"), 0, "--help\tPrint the help\n", "");
+            assert_run(WORDS("__complete", "--", verb, "--hel"), 0,
+                "--help\tPrint this help and exit\n", "");
             assert_run(WORDS("__complete", "--", "help", verb), 0, verb, "");
             seen++;
         }

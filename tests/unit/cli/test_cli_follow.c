@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/line_splitter.h"
 #include "coordinator/cli/render/monitor.h"
@@ -93,6 +94,29 @@ static void lines_of_tasks_do_not_mix(void **state)
     line_splitter_end(&line_splitter, 1);
     line_splitter_end(&line_splitter, 0);
     assert_string_equal(sink->text, "[1] a\n[0] one two\n[0] \n[1] b\n");
+    line_splitter_close(&line_splitter);
+    free(sink);
+}
+
+/* A line has the time of its first byte. */
+static void lines_have_the_time_at_which_they_came(void **state)
+{
+    (void)state;
+    const struct text_style plain = {0};
+    struct sink *sink = calloc(1, sizeof *sink);
+    struct line_splitter line_splitter;
+    assert_true(line_splitter_open(&line_splitter, 2, &plain, emit, sink));
+    line_splitter.timestamps = true;
+    line_splitter_stamp(&line_splitter, 0, UINT64_C(1795934404123456));
+    assert_true(line_splitter_begins(&line_splitter, 0));
+    consumption(&line_splitter, 0, "one ");
+    assert_false(line_splitter_begins(&line_splitter, 0));
+    line_splitter_stamp(&line_splitter, 0, UINT64_C(1795934405000000));
+    consumption(&line_splitter, 0, "two\nthree\n");
+    consumption(&line_splitter, 1, "of a worker of an earlier version\n");
+    assert_string_equal(sink->text, "[0] 2026-11-29T06:40:04.123Z one two\n"
+                                    "[0] 2026-11-29T06:40:05.000Z three\n"
+                                    "[1] - of a worker of an earlier version\n");
     line_splitter_close(&line_splitter);
     free(sink);
 }
@@ -209,6 +233,40 @@ static void an_epoch_is_a_line(void **state)
                                           "train  epoch 2/3  step 2/5\n"
                                           "test  epoch 2/3  step 4/5\n");
     assert_string_equal(streams.out_text, "");
+    free_streams(&streams);
+}
+
+/* Large files and checkpoints take their time before there is progress. */
+static void a_start_that_takes_long_shows_its_time(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 2);
+    const cadre_job_task tasks[2] = {{.state = CADRE_TASK_STARTING}, {.state = CADRE_TASK_RUNNING}};
+    cadre_job job = make_job(CADRE_JOB_STARTING, "");
+    struct screen *screen = &streams.monitor.screen;
+    const char *const starting = "job 3 is starting: 1 of 2 tasks get their files and checkpoint";
+    char timed[128];
+    job.tasks = tasks;
+    job.task_count = job.workers = 2;
+    screen->live = true;
+    screen->err_style.columns = 100;
+    monitor_job(&streams.monitor, &job);
+    monitor_tick(&streams.monitor, CADRE_US_PER_S);
+    assert_string_equal(screen->status, starting);
+    monitor_tick(&streams.monitor, 63 * CADRE_US_PER_S);
+    snprintf(timed, sizeof timed, "%s  1:02", starting);
+    assert_string_equal(screen->status, timed);
+    monitor_job(&streams.monitor, &job); /* no news: the time stays */
+    assert_string_equal(screen->status, timed);
+    job = make_job(CADRE_JOB_RUNNING, "");
+    monitor_job(&streams.monitor, &job);
+    monitor_tick(&streams.monitor, 64 * CADRE_US_PER_S);
+    assert_string_equal(screen->status, "job 3 is running");
+    tell_progress(&streams, "train", 0, 1);
+    monitor_tick(&streams.monitor, 99 * CADRE_US_PER_S);
+    assert_non_null(strstr(screen->status, "train  epoch 1/3"));
+    close_streams(&streams);
     free_streams(&streams);
 }
 
@@ -341,9 +399,11 @@ int main(void)
         cmocka_unit_test(a_line_of_a_log_as_json_is_text),
         cmocka_unit_test(bare_lines_are_what_was_written),
         cmocka_unit_test(lines_of_tasks_do_not_mix),
+        cmocka_unit_test(lines_have_the_time_at_which_they_came),
         cmocka_unit_test(one_task_has_no_prefix_and_several_have_colours),
         cmocka_unit_test(a_line_without_end_comes_in_pieces),
         cmocka_unit_test(an_epoch_is_a_line),
+        cmocka_unit_test(a_start_that_takes_long_shows_its_time),
         cmocka_unit_test(what_a_job_waits_for_is_said_once),
         cmocka_unit_test(what_befalls_a_job_is_said_once),
         cmocka_unit_test(output_of_one_task_passes_as_it_is),

@@ -47,7 +47,8 @@ static void other_work_has_a_bar_too(void **state)
 {
     (void)state;
     char text[PROGRESS_BAR_TEXT_BYTES];
-    struct progress_work part = {"reading the ledger", "epochs", 500, 2000};
+    struct progress_work part = {
+        .doing = "reading the ledger", .units = "epochs", .done = 500, .whole = 2000};
     assert_string_equal(progress_bar_render_work(&part, 0, text),
         "reading the ledger  500/2000 epochs [=====>              ]");
     assert_string_equal(progress_bar_render_work(&part, 46, text),
@@ -55,6 +56,15 @@ static void other_work_has_a_bar_too(void **state)
     assert_string_equal(progress_bar_render_work(&part, 24, text), "reading the ledger  500/");
     part.whole = 0;
     assert_string_equal(progress_bar_render_work(&part, 0, text), "reading the ledger  500 epochs");
+    part = (struct progress_work){.doing = "fetching", .amount = "1 B/4 B", .done = 1, .whole = 4};
+    assert_string_equal(
+        progress_bar_render_work(&part, 0, text), "fetching  1 B/4 B [=====>              ]");
+    part.rate = "1 B/s";
+    part.left_s = 63;
+    assert_string_equal(progress_bar_render_work(&part, 0, text),
+        "fetching  1 B/4 B [=====>              ]  1 B/s  1:03 left");
+    assert_string_equal(
+        progress_bar_render_work(&part, 36, text), "fetching  1 B/4 B  1 B/s  1:03 left");
 }
 
 static void it_never_overflows(void **state)

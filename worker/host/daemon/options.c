@@ -109,6 +109,7 @@ static const struct option_row rows[] = {
 };
 
 const struct option_table worker_option_table = {.program = "cadre-worker",
+    .title = "worker of a Cadre training cluster",
     .summary = "A host's agent in a Cadre cluster: joins the coordinator, runs tasks as processes "
                "of their own, ships"
                " their logs and outputs.",

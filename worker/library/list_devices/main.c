@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/completion.h"
+#include "common/base/manual.h"
 #include "common/base/options.h"
 #include "worker/library/device/device.h"
 #include "common/gpus/host_gpus.h"
@@ -30,6 +31,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_table table = {.program = "cadre-devices",
+    .title = "show the GPUs that a program of Cadre would use here",
     .summary = "Shows the GPUs that a Cadre program started here and now would use, and why others "
                "of this host are not among them. CUDA_VISIBLE_DEVICES, CADRE_DEVICES, CADRE_PLUGIN "
                "and CADRE_NCCL count as they do for such a program.",
@@ -211,7 +213,8 @@ int main(int argc, char **argv)
     struct option_result result;
     struct cadre_error error = {0};
     int code = 0;
-    if (completion_answer(&table, argc, argv, stdout)) {
+    if (completion_answer(&table, argc, argv, stdout) ||
+        manual_answer(&table, argc, argv, stdout)) {
         return 0;
     }
     if (options_parse(&table, argc, argv, &options, &result, &error) != CADRE_OK) {
