@@ -50,6 +50,11 @@ static int task(int argc, char **argv)
     float own_copy[2];
     CADRE_CHECK(cadre_plain_all_gather(own, values, 2, CADRE_F32));
     MUST(values[0] == 0 && values[1] == 10 && values[2] == 1 && values[3] == 11);
+
+    /* MPI_Reduce_scatter_block: a part of the sum for each task, here one element */
+    const float parts[2] = {1 + (float)cadre_rank(), 10};
+    CADRE_CHECK(cadre_plain_reduce_scatter(parts, values, 1, CADRE_F32, CADRE_SUM));
+    MUST(values[0] == (cadre_rank() == 0 ? 3 : 20));
     cadre_plain_free(values);
 
     /* any bytes: here the id that rank 0 has made, all that NCCL needs of a bootstrap */

@@ -11,6 +11,7 @@
  *     MPI_Allreduce(x, y, n, ...)         cadre_plain_all_reduce(x, y, n, CADRE_F32, CADRE_SUM)
  *       (MPI_IN_PLACE)                      the same with NULL for x
  *     MPI_Allgather(x, n, ..., y, ...)    cadre_plain_all_gather(x, y, n, CADRE_F32)
+ *     MPI_Reduce_scatter_block(x, y, ...) cadre_plain_reduce_scatter(x, y, n, CADRE_F32, CADRE_SUM)
  *     MPI_Finalize()                      return cadre_plain_finish()
  *
  * It runs by hand (alone), under `cadre run -n 4`, submitted, and on the addresses of TF_CONFIG or
@@ -96,6 +97,16 @@ CADRE_API cadre_status cadre_plain_all_reduce(
  * (MPI_Allgather.) */
 CADRE_API cadre_status cadre_plain_all_gather(
     const void *from, void *into, size_t count, cadre_dtype dtype);
+
+/* Combines the vectors of all tasks and shares the result out: `from` is cadre_world_size() parts
+ * of `count` elements each, one for each task in the order of ranks; the combined part of this task
+ * goes `into`, which holds `count` and does not overlap `from`. It has the bits that
+ * cadre_plain_all_reduce gives there, for less to send: of a gradient each task gets the part whose
+ * weights it keeps, and cadre_plain_all_gather puts the new weights together. Types and operations
+ * are those of cadre_plain_all_reduce; `from` is not changed. After an error `into` is undefined.
+ * (MPI_Reduce_scatter_block, ncclReduceScatter.) */
+CADRE_API cadre_status cadre_plain_reduce_scatter(
+    const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op);
 
 /* Memory that tasks of this host share without the program's doing: collectives on it copy nothing
  * on the way. Any other memory does too, at the price of a copy. Aligned to CADRE_TENSOR_ALIGN, not

@@ -12,7 +12,14 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/plain/plain.h"
 
-enum kind { KIND_BARRIER = 1, KIND_BROADCAST, KIND_ALL_REDUCE, KIND_ALL_GATHER, KIND_REFUSED };
+enum kind {
+    KIND_BARRIER = 1,
+    KIND_BROADCAST,
+    KIND_ALL_REDUCE,
+    KIND_ALL_GATHER,
+    KIND_REDUCE_SCATTER,
+    KIND_REFUSED
+};
 
 /* What must be equal on all tasks. */
 struct call {
@@ -25,8 +32,13 @@ struct call {
     const void *from;
     void *into;
     const char *into_name; /* as the function calls it; unset: "into" */
-    size_t bytes;          /* of this task's elements; computed by check */
+    size_t bytes;          /* of `count` elements; computed by check */
 };
+
+static bool plain_call_reduces(const struct call *call)
+{
+    return call->kind == KIND_ALL_REDUCE || call->kind == KIND_REDUCE_SCATTER;
+}
 
 /* --- arguments --- */
 
@@ -39,7 +51,7 @@ static cadre_status check_type(const struct call *call, struct cadre_error *erro
             "%s was called for elements of type %s (%d), which cannot be sent; use a number type",
             call->function, cadre_dtype_name(call->dtype), (int)call->dtype);
     }
-    if (call->kind != KIND_ALL_REDUCE) {
+    if (!plain_call_reduces(call)) {
         return CADRE_OK;
     }
     CADRE_TRY(all_reduce_op(call->op, &op, error));
@@ -53,13 +65,13 @@ static cadre_status check_type(const struct call *call, struct cadre_error *erro
 }
 
 /* Whether what is read overlaps what is written, in part. */
-static bool plain_call_overlaps(const struct call *call, size_t written)
+static bool plain_call_overlaps(const struct call *call, size_t read, size_t written)
 {
     CADRE_ASSERT(call->from != NULL);
     CADRE_ASSERT(call->into != NULL);
     uintptr_t from = (uintptr_t)call->from;
     uintptr_t into = (uintptr_t)call->into;
-    return from < into ? into - from < call->bytes : from - into < written;
+    return from < into ? into - from < read : from - into < written;
 }
 
 static cadre_status check_pointers(
@@ -67,23 +79,26 @@ static cadre_status check_pointers(
 {
     CADRE_ASSERT(call->kind != KIND_BARRIER);
     CADRE_ASSERT(plain->roster.member_count > 0);
-    bool gathers = call->kind == KIND_ALL_GATHER;
+    bool in_place = call->kind == KIND_ALL_REDUCE;
+    bool apart = call->kind == KIND_ALL_GATHER || call->kind == KIND_REDUCE_SCATTER;
+    size_t whole = call->bytes * plain->roster.member_count;
     const char *name = call->into_name != NULL ? call->into_name : "into";
-    size_t written = gathers ? call->bytes * plain->roster.member_count : call->bytes;
+    size_t read = call->kind == KIND_REDUCE_SCATTER ? whole : call->bytes;
+    size_t written = call->kind == KIND_ALL_GATHER ? whole : call->bytes;
     if (call->bytes == 0) {
         return CADRE_OK;
     }
     CADRE_TRY(argument_require(call->into, call->function, name, error));
-    if (gathers) {
+    if (apart) {
         CADRE_TRY(argument_require(call->from, call->function, "from", error));
     }
-    bool reads = call->from != NULL && (gathers || call->from != call->into);
-    if (reads && plain_call_overlaps(call, written)) {
+    bool reads = call->from != NULL && (apart || call->from != call->into);
+    if (reads && plain_call_overlaps(call, read, written)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s was called with memory that overlaps: it reads %zu bytes and writes %zu; keep them "
             "apart%s",
-            call->function, call->bytes, written,
-            gathers ? "" : ", or give NULL to read from the memory that is written");
+            call->function, read, written,
+            in_place ? ", or give NULL to read from the memory that is written" : "");
     }
     return CADRE_OK;
 }
@@ -130,7 +145,7 @@ static void plain_call_describe(
         [CADRE_MAX] = "CADRE_MAX",
         [CADRE_PROD] = "CADRE_PROD"};
     char how[32] = "";
-    if (call->kind == KIND_ALL_REDUCE) {
+    if (plain_call_reduces(call)) {
         snprintf(how, sizeof how, "(%s)", ops[call->op]);
     } else if (call->kind == KIND_BROADCAST) {
         snprintf(how, sizeof how, "(root %u)", call->root);
@@ -155,17 +170,22 @@ static struct mesh_note note_of(struct plain *plain, const struct call *call)
     return (struct mesh_note){.key = key, .text = plain->note_text};
 }
 
-static cadre_status all_reduce(struct plain *plain, const struct call *call,
+static cadre_status plain_call_reduce(struct plain *plain, const struct call *call,
     const struct mesh_note *note, struct cadre_error *error)
 {
-    CADRE_ASSERT(call->kind == KIND_ALL_REDUCE);
+    CADRE_ASSERT(plain_call_reduces(call));
+    const struct mesh_ops *ops = plain->mesh->ops;
     enum mesh_op op = MESH_SUM;
     struct mesh_buffer buffer = {.data = call->into,
         .bytes = call->bytes,
         .from = call->from == call->into ? NULL : call->from};
     CADRE_TRY(all_reduce_op(call->op, &op, error));
     CADRE_TRY(collective_dtype(call->dtype, &buffer.dtype, error));
-    CADRE_TRY(plain->mesh->ops->all_reduce(plain->mesh, 0, op, &buffer, 1, note, error));
+    if (call->kind == KIND_REDUCE_SCATTER) {
+        CADRE_TRY(ops->reduce_scatter(plain->mesh, 0, op, &buffer, note, error));
+    } else {
+        CADRE_TRY(ops->all_reduce(plain->mesh, 0, op, &buffer, 1, note, error));
+    }
     if (call->op == CADRE_MEAN) {
         axis_divide(call->into, call->count, call->dtype, plain->roster.member_count);
     }
@@ -183,7 +203,8 @@ static cadre_status carry_out(
     case KIND_BROADCAST:
         return ops->broadcast(plain->mesh, 0, call->root, &buffer, 1, &note, error);
     case KIND_ALL_REDUCE:
-        return all_reduce(plain, call, &note, error);
+    case KIND_REDUCE_SCATTER:
+        return plain_call_reduce(plain, call, &note, error);
     case KIND_ALL_GATHER:
         return ops->all_gather(
             plain->mesh, 0, call->from, call->bytes, NULL, call->into, &note, error);
@@ -259,6 +280,18 @@ cadre_status cadre_plain_all_gather(const void *from, void *into, size_t count, 
         .function = __func__,
         .count = count,
         .dtype = dtype,
+        .from = from,
+        .into = into});
+}
+
+cadre_status cadre_plain_reduce_scatter(
+    const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op)
+{
+    return plain_call_make(&(struct call){.kind = KIND_REDUCE_SCATTER,
+        .function = __func__,
+        .count = count,
+        .dtype = dtype,
+        .op = op,
         .from = from,
         .into = into});
 }
