@@ -6,8 +6,15 @@
 #include <cadre/cadre.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { SAMPLES = 1000, STEPS = 400, REPORT_EVERY = 20 };
+enum { SAMPLES = 1000, STEPS = 400, SAVE_EVERY = 100, REPORT_EVERY = 20 };
+
+/* All that the program has to keep to go on from where it was. */
+struct state {
+    uint64_t step;
+    float w[2];
+};
 
 /* What each step sums over all tasks. */
 struct sums {
@@ -29,31 +36,56 @@ static void add_sample(const float w[2], int i, struct sums *sums)
     sums->loss += error * error / SAMPLES;
 }
 
+/* The newest state that the job saved; left as it is when there is none. */
+static void load(struct state *state)
+{
+    void *saved;
+    size_t size;
+    cadre_status status = cadre_plain_load("state", 0, &saved, &size);
+    if (status == CADRE_NOT_FOUND) {
+        return;
+    }
+    CADRE_CHECK(status);
+    if (size != sizeof *state) {
+        fprintf(stderr, "the saved state is of another program\n");
+        exit(1);
+    }
+    memcpy(state, saved, size);
+    free(saved);
+}
+
 int main(int argc, char **argv)
 {
-    float w[2] = {0, 0};
+    struct state state = {0, {0, 0}};
     struct sums sums = {{0, 0}, 0};
     CADRE_CHECK(cadre_plain_init(&argc, &argv)); /* waits until all tasks are there */
     const int rank = (int)cadre_rank();
     const int size = (int)cadre_world_size();
-    for (uint64_t step = 1; step <= STEPS; step++) {
+    const uint64_t steps = argc > 1 ? strtoull(argv[1], NULL, 10) : STEPS;
+    load(&state);
+    while (state.step < steps) {
         sums = (struct sums){{0, 0}, 0};
         for (int i = rank; i < SAMPLES; i += size) {
-            add_sample(w, i, &sums);
+            add_sample(state.w, i, &sums);
         }
         /* In place: the sums of all tasks, the same bits on each. */
         CADRE_CHECK(
             cadre_plain_all_reduce(NULL, &sums, sizeof sums / sizeof(float), CADRE_F32, CADRE_SUM));
-        w[0] -= 0.5f * sums.slope[0];
-        w[1] -= 0.5f * sums.slope[1];
-        if (step % REPORT_EVERY == 0) {
+        state.w[0] -= 0.5f * sums.slope[0];
+        state.w[1] -= 0.5f * sums.slope[1];
+        state.step++;
+        if (state.step % REPORT_EVERY == 0) {
             CADRE_CHECK(cadre_plain_report("loss", (double)sums.loss));
-            CADRE_CHECK(cadre_plain_progress(step, STEPS));
+            CADRE_CHECK(cadre_plain_progress(state.step, steps));
+        }
+        if (state.step % SAVE_EVERY == 0) { /* of all tasks together: task 0 has it all */
+            CADRE_CHECK(
+                cadre_plain_save("state", rank == 0 ? &state : NULL, rank == 0 ? sizeof state : 0));
         }
     }
     if (rank == 0) {
-        printf(
-            "y = %.3f x + %.3f, loss %.6f\n", (double)w[0], (double)w[1], (double)sums.loss);
+        printf("y = %.3f x + %.3f, after %llu steps\n", (double)state.w[0], (double)state.w[1],
+            (unsigned long long)state.step);
     }
     return cadre_plain_finish();
 }
