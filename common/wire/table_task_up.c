@@ -119,6 +119,7 @@ ROWS(TaskReport) = {
     TEXT_FOR_PEOPLE(TaskReport, text, decode_text), BOOL(TaskReport, begun),
     COPY(TaskReport, stream), /* when begun */
     BOOL(TaskReport, nested), /* when begun */
+    BOOL(TaskReport, plain),
     COPY(TaskReport, digest), COPY(TaskReport, trusts),
     MESSAGE_OR_NONE(TaskReport, divergence, Divergence), /* by the reason */
 };

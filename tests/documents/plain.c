@@ -47,6 +47,7 @@ static int task(int argc, char **argv)
 
     /* MPI_Allgather: two of each task, in order of ranks */
     const float own[2] = {(float)cadre_rank(), 10 + (float)cadre_rank()};
+    float own_copy[2];
     CADRE_CHECK(cadre_plain_all_gather(own, values, 2, CADRE_F32));
     MUST(values[0] == 0 && values[1] == 10 && values[2] == 1 && values[3] == 11);
 
@@ -68,6 +69,36 @@ static int task(int argc, char **argv)
      * such function */
     CADRE_CHECK(cadre_on_abort(get_out, NULL));
     MUST(cadre_on_abort(get_out, NULL) == CADRE_FAILED_PRECONDITION);
+
+    /* what the job keeps for the tasks that come after these: nothing yet, so this is the begin */
+    void *bytes;
+    size_t size;
+    uint32_t tasks;
+    MUST(cadre_plain_load("model", 0, &bytes, &size) == CADRE_NOT_FOUND);
+    CADRE_CHECK(cadre_plain_saved_tasks(&tasks));
+    MUST(tasks == 0);
+    if (cadre_plain_load("model", 0, &bytes, &size) == CADRE_OK) {
+        free(bytes);
+    }
+
+    /* rank 0's weights, whole or not at all, whatever is killed */
+    const float weights[2] = {0.5f, 2};
+    bool chief = cadre_rank() == 0;
+    CADRE_CHECK(cadre_plain_save("model", chief ? weights : NULL, chief ? sizeof weights : 0));
+
+    /* several parts of one state, piece by piece: each task's own */
+    cadre_plain_state *state;
+    CADRE_CHECK(cadre_plain_state_begin(&state));
+    CADRE_CHECK(cadre_plain_state_write(state, "moments", own, sizeof own[0]));
+    CADRE_CHECK(cadre_plain_state_write(state, "moments", own + 1, sizeof own[1]));
+    CADRE_CHECK(cadre_plain_state_write(state, "step", &tasks, sizeof tasks));
+    CADRE_CHECK(cadre_plain_state_commit(state));
+
+    /* to be read by those that are started from it: here there is none */
+    uint64_t bytes_of_part;
+    MUST(cadre_plain_state_open("moments", 1, &state, &bytes_of_part) == CADRE_NOT_FOUND);
+    MUST(cadre_plain_state_read(NULL, own_copy, sizeof own_copy, &size) == CADRE_INVALID_ARGUMENT);
+    cadre_plain_state_close(NULL);
 
     /* MPI_Barrier, MPI_Finalize */
     CADRE_CHECK(cadre_plain_barrier());

@@ -234,7 +234,8 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     const struct core_restore_task *task = &job->stored->tasks[record->task_exit.slot];
     bool attempts = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
                     !process->ending && !process->stopped && a->alive;
-    bool member = task->rank != SIM_NONE && process->core.clean && !process->torn;
+    bool member = task->rank != SIM_NONE && process->core.clean && !process->torn &&
+                  !job->plan->keeps_state;
     uint64_t now_us = coordinator_now(sim);
     uint64_t turn_us = sim->scenario.turn_us;
     bool lately = now_us - a->last_seen_us <= turn_us;

@@ -30,9 +30,14 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
             (ull)source->core.position);
     } else if (source->state.once != job->once[resume] ||
                source->state.timeline != job->timeline[resume]) {
-        broken(sim, "TIMELINE",
-            "job %llu: task %u, source of %llu, is not on the timeline", (ull)job->id.n,
-            source->ref.slot, (ull)resume);
+        broken(sim, "TIMELINE", "job %llu: task %u, source of %llu, is not on the timeline",
+            (ull)job->id.n, source->ref.slot, (ull)resume);
+    }
+    if (source->core.plain &&
+        (source->core.reason == REPORT_ABORT || source->core.reason == REPORT_PEER_ERROR)) {
+        broken(sim, "OWN_STATE",
+            "job %llu: task %u lost its peers, keeps its state itself, and is the source of %llu",
+            (ull)job->id.n, source->ref.slot, (ull)resume);
     }
     layout_check(sim, job, resume, source->state.layout, "the source");
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
@@ -45,9 +50,8 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
                 (ull)job->id.n, (ull)resume, process->ref.slot, (ull)process->core.position);
         }
         if (holds && process->state.timeline != job->timeline[resume]) {
-            broken(sim, "TIMELINE",
-                "job %llu: the state of task %u at %llu is not on the timeline", (ull)job->id.n,
-                process->ref.slot, (ull)resume);
+            broken(sim, "TIMELINE", "job %llu: the state of task %u at %llu is not on the timeline",
+                (ull)job->id.n, process->ref.slot, (ull)resume);
         }
     }
 }
@@ -131,8 +135,7 @@ void check_left(struct sim *sim, const struct process *process)
                    process->mesh != SIM_NONE && sim->meshes[process->mesh].left;
     if (by_itself && !stopped && job->mesh != SIM_NONE &&
         !generation_equal(process->core.generation, sim->meshes[job->mesh].generation)) {
-        broken(sim, "HALT",
-            "job %llu task %u of generation %llu got bye, the final one is %llu",
+        broken(sim, "HALT", "job %llu task %u of generation %llu got bye, the final one is %llu",
             (ull)job->id.n, process->ref.slot, (ull)process->core.generation.number,
             (ull)sim->meshes[job->mesh].generation.number);
     }

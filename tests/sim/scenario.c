@@ -370,7 +370,19 @@ static void draw_creations(struct scenario *s, struct prng prng)
     }
 }
 
-static const uint64_t firsts[] = {0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES};
+/* Drawn apart, too. */
+static void draw_state_keepers(struct scenario *s, struct prng prng)
+{
+    prng.state = prng_mix(prng.state ^ 1003);
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        struct scenario_job *job = &s->jobs[i];
+        job->keeps_state =
+            prng_chance(&prng, 1, 2) && !job->plain && !ps_job_is_set(&job->ps_job);
+    }
+}
+
+static const uint64_t firsts[] = {
+    0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES, SCENARIO_KEEPS};
 
 int scenario_world(uint64_t seed)
 {
@@ -401,6 +413,9 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     }
     if (world > 2) {
         draw_creations(scenario, *prng);
+    }
+    if (world > 3) {
+        draw_state_keepers(scenario, *prng);
     }
 }
 

@@ -17,6 +17,7 @@
 #define SCENARIO_WORLD_1 UINT64_C(1000000000)
 #define SCENARIO_WORLD_2 UINT64_C(2000000000)
 #define SCENARIO_CREATES UINT64_C(4000000000)
+#define SCENARIO_KEEPS   UINT64_C(5000000000)
 
 #define SCENARIO_AGENTS_MAX    16384
 #define SCENARIO_SLOTS_MAX     3
@@ -124,6 +125,7 @@ struct scenario_job {
     uint64_t save_at;          /* the first of them is cadre_save; UINT64_MAX: none */
     uint64_t checkpoint_every; /* 0: only at the end */
     bool shared;               /* the checkpoint folder is one that all hosts see */
+    bool keeps_state; /* plain programs: a task that lost a peer has no state for others */
     uint64_t restore_at; /* it goes on from another job's checkpoint of this position; 0: no */
     struct scenario_segment segments[SCENARIO_SEGMENTS_MAX];
     uint32_t segment_count;

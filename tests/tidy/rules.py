@@ -443,6 +443,8 @@ LAYERS = {
                                                       "worker/library/runtime/replica/collective_key.h",
                                                       "worker/library/runtime/arithmetic/",
                                                       "worker/library/runtime/collectives/",
+                                                      "common/checkpoint/choose.h",
+                                                      "worker/library/runtime/state/",
                                                       "worker/library/runtime/plain/"],
     # What begins and ends a program stands above all of them.
     "worker/library/runtime/lifecycle/": BASE + PUBLIC + ["worker/library/device/", "worker/library/mesh/mesh.h",

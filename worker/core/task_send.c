@@ -42,6 +42,14 @@ static struct task_up *task_send_say(
     return up;
 }
 
+/* Whether others may go on from this task's state. That of a plain program is its program's, which
+ * has left the position where it stood; only where it ends in order nothing is left to do. */
+static bool task_is_whole(const struct task_core *core)
+{
+    bool orderly = core->phase != TASK_FROZEN || task_is_orderly(core->reason);
+    return core->clean && (!core->plain || orderly);
+}
+
 void task_send_hello(const struct task_core *core, struct task_actions *out)
 {
     struct task_up *up = task_send_say(core, out, TASK_UP_HELLO);
@@ -54,7 +62,7 @@ void task_send_hello(const struct task_core *core, struct task_actions *out)
         .mesh_address = core->mesh_address,
         .generation = core->generation,
         .position = core->position,
-        .clean = core->clean,
+        .clean = task_is_whole(core),
         .released = core->released,
         .arrived = core->arrived,
         .frozen = core->phase == TASK_FROZEN,
@@ -173,13 +181,14 @@ void task_send_report(struct task_core *core, struct task_actions *out)
         up->report = (struct task_report){
             .generation = core->generation,
             .position = core->position,
-            .clean = core->clean,
+            .clean = task_is_whole(core),
             .reason = core->reason,
             .code = core->reason == REPORT_FAILED ? core->code : CADRE_OK,
             .text = core->text,
             .begun = core->begun,
             .stream = core->begun ? core->begun_stream : 0,
             .nested = core->begun && core->begun_nested,
+            .plain = core->plain,
             .digest = task_is_orderly(core->reason) ? core->digest : 0,
             .trusts = !core->verifies_losses       ? 0
                       : core->verified.digest != 0 ? core->verified.position + 1

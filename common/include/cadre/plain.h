@@ -28,7 +28,7 @@
  * one (the same for DEADLINE_EXCEEDED, a task that did not come in CADRE_COLLECTIVE_TIMEOUT_S, and
  * UNAVAILABLE, CANCELLED). What is left to do is to end with a status other than 0. As long as
  * `--max-restarts` allows, all tasks are then started again together, from the beginning of the
- * program, which goes on from a checkpoint of its own if it wrote one; those that do not end get
+ * program, which goes on from the state that it saved (cadre_plain_save); those that do not end get
  * SIGTERM, and SIGKILL after the job's grace. A worker that is lost or drained is not counted. By
  * hand nothing is started again.
  *
@@ -135,9 +135,82 @@ CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 /* Reports a number under a name, as cadre_report does, in the same places and as often. */
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
+/* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what
+ * a program needs to go on from is kept by the job: at the coordinator (or in the job's checkpoint
+ * folder), as a checkpoint is, on whatever hosts the tasks are afterwards. By hand it is kept in
+ * the output folder (CADRE_OUTPUT_DIR).
+ *
+ *     void *state;
+ *     size_t size;
+ *     cadre_status status = cadre_plain_load("model", 0, &state, &size);
+ *     if (status == CADRE_NOT_FOUND) { begin(); } else { CADRE_CHECK(status); go_on_from(state); }
+ *     ...
+ *     CADRE_CHECK(cadre_plain_save("model", cadre_rank() == 0 ? weights : NULL, bytes_of_rank_0));
+ *
+ * A state consists of parts, each of a task and with a name; it has what the tasks gave it in one
+ * collective call, and counts as a whole or not at all: a task that is killed meanwhile leaves the
+ * state before. The newest ones are kept (`--keep-checkpoints`). Each ends one step of the job, and
+ * what follows the last one is a step more: the first is checkpoint-1.safetensors, whose tensors
+ * are called "NAME/RANK", and .json. The job's tasks that are started again find the newest state,
+ * and so do those of a job that is started with `cadre submit --restore JOB[@STEP]`, `cadre run
+ * --restore FILE` and, by hand, CADRE_RESTORE, with any number of tasks. --- */
+
+/* Makes `size` bytes of each task, under `name`, the state of the job; NULL and 0 for a task that
+ * has none. Collective. On success it is kept and the one before may be removed; on any error, the
+ * same on all tasks, that one still counts. `name`: 1 to 127 bytes of printable ASCII, the same
+ * everywhere. INVALID_ARGUMENT names the task whose argument is refused; RESOURCE_EXHAUSTED,
+ * PERMISSION_DENIED and others: rank 0 could not write it, with the file. CANCELLED, "preempted:
+ * saved at step S": the job has to leave a host (`cadre drain`); the state was saved, CADRE_CHECK
+ * and cadre_plain_finish end the program with CADRE_EXIT_PREEMPTED, and the job goes on elsewhere.
+ * A job that comes to no save within the coordinator's `--grace` goes on from its newest state. */
+CADRE_API cadre_status cadre_plain_save(const char *name, const void *bytes, size_t size);
+
+/* The bytes that the task of `rank` gave under `name`, of the state that this task was started
+ * with; what was saved since is not read back. *ret_bytes is the caller's to free(), and is not
+ * NULL, also where *ret_size is 0. Not collective. NOT_FOUND: the job has no state, it begins from
+ * the start, and nothing else is NOT_FOUND. DATA_LOSS: the state is damaged. INVALID_ARGUMENT: it
+ * has no such name, or no such rank: the error says which there are. FAILED_PRECONDITION: it is of
+ * a program with a strategy. PERMISSION_DENIED: the file may not be read. RESOURCE_EXHAUSTED. */
+CADRE_API cadre_status cadre_plain_load(
+    const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size);
+
+/* How many tasks gave the state that this task was started with: their ranks are 0 to one less.
+ * *ret_tasks 0, and OK: the job has none. Errors are those of cadre_plain_load. */
+CADRE_API cadre_status cadre_plain_saved_tasks(uint32_t *ret_tasks);
+
+/* The same piece by piece, for a state that is not in memory at once, or that has several parts. */
+typedef struct cadre_plain_state cadre_plain_state;
+
+/* A state of this task that is to be saved. *ret_state is ended by cadre_plain_state_commit, or by
+ * cadre_plain_state_close, which drops it. Not collective. */
+CADRE_API cadre_status cadre_plain_state_begin(cadre_plain_state **ret_state);
+
+/* Appends to the part `name`, which is the last one, or a new one of at most 256. The bytes go to a
+ * file without a name in the output folder. After an error the commit fails on all tasks. */
+CADRE_API cadre_status cadre_plain_state_write(
+    cadre_plain_state *state, const char *name, const void *bytes, size_t size);
+
+/* cadre_plain_save of all that was written, of this task and of the others. Collective; ends
+ * `state`, whether it succeeds or not. NULL is a task that has nothing. */
+CADRE_API cadre_status cadre_plain_state_commit(cadre_plain_state *state);
+
+/* Opens a part to be read; *ret_size are its bytes. Errors are those of cadre_plain_load, but for
+ * damage, which is found where it is read. */
+CADRE_API cadre_status cadre_plain_state_open(
+    const char *name, uint32_t rank, cadre_plain_state **ret_state, uint64_t *ret_size);
+
+/* The next bytes of the part, at most `size`; *ret_read fewer only at its end, then 0. DATA_LOSS
+ * names the block that is damaged. */
+CADRE_API cadre_status cadre_plain_state_read(
+    cadre_plain_state *state, void *into, size_t size, size_t *ret_read);
+
+/* Ends one that is read, or drops one that was not committed. Accepts NULL. */
+CADRE_API void cadre_plain_state_close(cadre_plain_state *state);
+
 /* The end: waits until all tasks have come to it and the coordinator has recorded that. Returns
- * what main should return: 0, or 1 after saying on stderr why not. A program that returns from main
- * with 0 and without this call has succeeded when all tasks do that. (MPI_Finalize.) */
+ * what main should return: 0, CADRE_EXIT_PREEMPTED after a preemption, or 1 after printing to
+ * stderr why not. A program that returns from main with 0 and without this call has succeeded when
+ * all tasks do that. (MPI_Finalize.) */
 CADRE_API int cadre_plain_finish(void);
 
 #ifdef __cplusplus

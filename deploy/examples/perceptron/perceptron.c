@@ -2,7 +2,7 @@
  * perceptron, a plain program: each task adds up the gradients of its share of every batch, and
  * cadre_plain_all_reduce those of all.
  *
- *     cadre run -n 2 ./perceptron [EPOCHS [CHECKPOINT]] */
+ *     cadre run -n 2 ./perceptron [EPOCHS [COPY-OF-THE-STATE]] */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #include "model.h"
 
-#define BATCH 64
+#define BATCH      64
+#define SAVE_EVERY 10 /* epochs */
 
 /* All that the training is, at the end of an epoch. */
 struct training {
@@ -23,30 +24,45 @@ struct training {
 
 static struct training training;
 
-/* Whole or not at all, whenever the process is ended. */
-static void save(const char *path)
+/* For people: whole or not at all. */
+static void write_copy(const char *path)
 {
     char beside[4096];
     snprintf(beside, sizeof beside, "%s.new", path);
     FILE *file = fopen(beside, "wb");
     bool written = file != NULL && fwrite(&training, sizeof training, 1, file) == 1;
     if (!written || fclose(file) != 0 || rename(beside, path) != 0) {
-        fprintf(stderr, "perceptron: %s cannot be written\n", path);
+        perror(path);
         exit(1);
     }
 }
 
-static void restore(const char *path)
+/* The job keeps it, and has it for all tasks when they are started again; `path` is a copy. */
+static void save(const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        return; /* there is none yet */
+    bool chief = cadre_rank() == 0;
+    CADRE_CHECK(
+        cadre_plain_save("training", chief ? &training : NULL, chief ? sizeof training : 0));
+    if (chief && path != NULL) {
+        write_copy(path);
     }
-    if (fread(&training, sizeof training, 1, file) != 1) {
-        fprintf(stderr, "perceptron: %s is no checkpoint of this program\n", path);
+}
+
+static void go_on(void)
+{
+    void *bytes;
+    size_t size;
+    cadre_status status = cadre_plain_load("training", 0, &bytes, &size);
+    if (status == CADRE_NOT_FOUND) {
+        return; /* nothing was saved, and the training begins */
+    }
+    CADRE_CHECK(status); /* a state that cannot be read is no beginning */
+    if (size != sizeof training) {
+        fprintf(stderr, "perceptron: the state is of another model\n");
         exit(1);
     }
-    fclose(file);
+    memcpy(&training, bytes, size);
+    free(bytes);
 }
 
 /* Of the images first to first + rows - 1 of `order`, over all processes. */
@@ -67,7 +83,7 @@ int main(int argc, char **argv)
     int rank = (int)cadre_rank();
     int size = (int)cadre_world_size();
     uint64_t epochs = argc > 1 ? strtoull(argv[1], NULL, 10) : 20;
-    const char *checkpoint = argc > 2 ? argv[2] : NULL;
+    const char *copy = argc > 2 ? argv[2] : NULL;
     struct images train = images_read(argv[0], "digits-train.bin");
     struct images test = images_read(argv[0], "digits-test.bin");
     size_t most = train.count > test.count ? train.count : test.count;
@@ -77,10 +93,7 @@ int main(int argc, char **argv)
         return 1;
     }
     model_start(training.weights);
-    if (rank == 0 && checkpoint != NULL) {
-        restore(checkpoint);
-    }
-    CADRE_CHECK(cadre_plain_broadcast(&training, sizeof training, CADRE_U8, 0));
+    go_on();
     while (training.epoch < epochs) {
         float loss = 0;
         images_order(train.count, training.epoch, order);
@@ -94,12 +107,11 @@ int main(int argc, char **argv)
         if (rank == 0) {
             printf("epoch %llu: loss %.4f\n", (unsigned long long)training.epoch,
                 loss / (float)train.count);
-            fflush(stdout);
             CADRE_CHECK(cadre_plain_report("loss", loss / (float)train.count));
             CADRE_CHECK(cadre_plain_progress(training.epoch, epochs));
-            if (checkpoint != NULL) {
-                save(checkpoint);
-            }
+        }
+        if (training.epoch % SAVE_EVERY == 0 || training.epoch == epochs) {
+            save(copy);
         }
     }
     images_order(test.count, 0, order);

@@ -3,6 +3,7 @@
  * MPI_Allreduce those of all.
  *
  *     mpirun -n 2 perceptron-mpi [EPOCHS [CHECKPOINT]] */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,12 @@ static void save(const char *path)
 static void restore(const char *path)
 {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
+    if (file == NULL && errno == ENOENT) {
         return; /* there is none yet */
+    }
+    if (file == NULL) {
+        perror(path);
+        exit(1);
     }
     if (fread(&training, sizeof training, 1, file) != 1) {
         fprintf(stderr, "perceptron: %s is no checkpoint of this program\n", path);

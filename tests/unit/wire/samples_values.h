@@ -96,6 +96,7 @@ static const struct task_up report = {
             .begun = true,
             .stream = 31,
             .nested = true,
+            .plain = true,
         },
 };
 static const struct task_up report_finished = {

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cadre/preemption.h"
 #include "cadre/program.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/plain/plain_state.h"
 #include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/api/show.h"
@@ -49,7 +51,9 @@ static cadre_status join_job(struct plain *plain, struct cadre_error *error)
     CADRE_TRY(membership_listen(plain->environment, &plain->listener, address, error));
     CADRE_TRY(program_take_session(&session, error));
     CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
+    task_keeps_own_state(plain->task);
     CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
+    plain->saves.position = plain->roster.resume;
     cadre_status status = form_mesh(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {
         task_failed(plain->task, error);
@@ -160,8 +164,10 @@ static cadre_status finish_task(struct plain *plain, struct cadre_error *error)
     }
     snprintf(text, sizeof text, "task %u calls cadre_plain_finish", plain->roster.rank);
     CADRE_TRY(plain_barrier(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
+    CADRE_TRY(plain_end_collective(plain, plain_take_last_step(plain, error), error));
     plain_abort_watch_close(&plain->watch);
-    if (task_synced(plain->task, plain->roster.generation, &cursor, &consumption)) {
+    if (plain->saves.synced ||
+        task_synced(plain->task, plain->roster.generation, &cursor, &consumption)) {
         (void)task_finish(plain->task, plain->roster.generation, 0);
     }
     return task_await_goodbye(plain->task, &is_void, error);
@@ -171,6 +177,7 @@ int cadre_plain_finish(void)
 {
     struct cadre_error error = {0};
     struct plain *plain = NULL;
+    bool preempted = false;
     cadre_status status = CADRE_OK;
     if (plain_is_abort_watch()) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
@@ -182,8 +189,12 @@ int cadre_plain_finish(void)
     if (status == CADRE_OK) {
         plain_report_end(plain);
         status = finish_task(plain, &error);
+        preempted = plain->saves.preempted;
         plain_current_end(plain);
         plain_close(plain);
+    }
+    if (status == CADRE_CANCELLED && preempted) {
+        return CADRE_EXIT_PREEMPTED;
     }
     if (status != CADRE_OK) {
         api_return(status, &error);

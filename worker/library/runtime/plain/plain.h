@@ -41,6 +41,14 @@ struct plain_abort_watch {
     void *user;
 };
 
+/* The state that the program has saved, and where it stands among the steps of the job. */
+struct plain_saves {
+    bool synced;       /* since the first save this task is at a step of its job */
+    uint64_t position; /* of the job: states that were saved before */
+    bool preempted;    /* the job has left its hosts; its state is saved */
+    char run[33];      /* rank 0: the run whose files it may remove; "": not known yet */
+};
+
 struct plain {
     const struct environment *environment;
     struct mesh_listener *listener;
@@ -54,6 +62,7 @@ struct plain {
     char note_text[MESH_NOTE_BYTES];
     struct plain_abort_watch watch;
     struct plain_report report;
+    struct plain_saves saves;
 };
 
 struct plain_ranks;

@@ -374,6 +374,13 @@ void task_diverged(struct task *task, struct generation generation,
     pthread_mutex_unlock(&task->lock);
 }
 
+void task_keeps_own_state(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    task->core.plain = true;
+    pthread_mutex_unlock(&task->lock);
+}
+
 void task_verify_losses(struct task *task)
 {
     pthread_mutex_lock(&task->lock);

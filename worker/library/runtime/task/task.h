@@ -46,6 +46,10 @@ struct task;
 cadre_status task_open(struct session *session, const struct task_identity *identity,
     struct task **ret_task, struct cadre_error *error);
 
+/* The program keeps its state itself, and cannot go on when a member is lost: the job then begins
+ * again, from the newest checkpoint. Once, before the first plan is awaited. */
+void task_keeps_own_state(struct task *task);
+
 /* When a member is lost the job is to go on from a verified state. Once, before a strategy runs. */
 void task_verify_losses(struct task *task);
 
@@ -151,6 +155,9 @@ enum task_pause_point {
  * here, or pauses because a task joins or leaves. Where it has stopped the state is to be saved,
  * and bye follows; where it pauses, another generation. */
 enum task_pause_point task_pause_point(struct task *task);
+/* Waits until its job stops at this position, because another task has that order already. ABORTED
+ * when the generation ends before that; else final. */
+cadre_status task_await_stop(struct task *task, struct cadre_error *error);
 /* Reports the pause or stop of task_pause_point, with the digest of the state (0: not known),
  * unless the job goes on otherwise meanwhile. */
 void task_report_paused(struct task *task, uint64_t digest);

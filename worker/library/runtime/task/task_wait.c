@@ -295,6 +295,18 @@ cadre_status task_await_published(
     return status;
 }
 
+cadre_status task_await_stop(struct task *task, struct cadre_error *error)
+{
+    cadre_status status = CADRE_PENDING;
+    pthread_mutex_lock(&task->lock);
+    while (!task_core_stops_next(&task->core) && !task_core_stops(&task->core) &&
+           (status = task_wait_hopeless(task, error)) == CADRE_PENDING) {
+        pthread_cond_wait(&task->changed, &task->lock);
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status == CADRE_PENDING ? CADRE_OK : status;
+}
+
 enum task_pause_point task_pause_point(struct task *task)
 {
     pthread_mutex_lock(&task->lock);

@@ -146,6 +146,28 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
     return CADRE_OK;
 }
 
+cadre_status manifest_plain_make(const struct manifest_plain *plain, struct manifest **ret_manifest,
+    struct cadre_error *error)
+{
+    CADRE_ASSERT(plain->tasks > 0);
+    struct manifest *manifest = calloc(1, sizeof *manifest);
+    *ret_manifest = NULL;
+    if (manifest == NULL) {
+        return no_memory(error);
+    }
+    manifest->root = json_pack("{s:s, s:i, s:o, s:o, s:o, s:s, s:b, s:[], s:{}, s:{}, s:{s:i}}",
+        "format", "cadre-checkpoint", "version", 1, "position", manifest_number(plain->position),
+        "generation", manifest_number(plain->generation), "job", manifest_number(plain->job), "run",
+        plain->run, "restored", 0, "streams", "strings", "variables", "plain", "tasks",
+        (int)plain->tasks);
+    if (manifest->root == NULL) {
+        manifest_free(manifest);
+        return no_memory(error);
+    }
+    *ret_manifest = manifest;
+    return CADRE_OK;
+}
+
 /* --- what belongs to the file --- */
 
 static int add_file(json_t *root, const struct manifest_file *file)

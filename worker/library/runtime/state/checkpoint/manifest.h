@@ -21,7 +21,8 @@
  * the lanes of digests always are. A string that is not UTF-8, or holds a zero byte, is {"hex":
  * "00ff"}. `run` is 128 random bits that all tasks of a job share: only that job deletes the
  * checkpoint. `restored`: no step was applied since the state came from a checkpoint. `place`: the
- * point of the program's loop (enum loop_point), 0 when it is absent. */
+ * point of the program's loop (enum loop_point), 0 when it is absent. The state of a plain program
+ * has {"plain": {"tasks": 2}}, no streams and no variables; its tensors are called "NAME/RANK". */
 #ifndef CADRE_RUNTIME_CHECKPOINT_MANIFEST_H
 #define CADRE_RUNTIME_CHECKPOINT_MANIFEST_H
 
@@ -69,6 +70,22 @@ cadre_status manifest_text(struct manifest *manifest, const struct manifest_file
 /* Frees it. Accepts NULL. */
 void manifest_free(struct manifest *manifest);
 
+#define MANIFEST_RUN_BYTES 33 /* 32 digits and the terminator */
+/* 128 random bits that name a run. UNAVAILABLE: the system gives none. */
+cadre_status manifest_run_make(char ret_run[MANIFEST_RUN_BYTES], struct cadre_error *error);
+
+/* Where the state of a plain program stands: it has neither datasets nor variables. */
+struct manifest_plain {
+    uint64_t position; /* how many states were saved */
+    uint64_t generation;
+    uint64_t job;
+    uint32_t tasks;
+    const char *run;
+};
+/* The manifest of such a state, for manifest_text; *ret_manifest is the caller's to free. */
+cadre_status manifest_plain_make(const struct manifest_plain *plain, struct manifest **ret_manifest,
+    struct cadre_error *error);
+
 /* Sets the hash of the tensor `name`; of NULL the digest of all. The newest counts. False:
  * no memory. */
 bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t hash);
@@ -89,6 +106,10 @@ cadre_status manifest_read(const struct cadre_strategy *strategy, const char *te
     struct manifest_content **ret_content, struct cadre_error *error);
 /* The position in the text. */
 uint64_t manifest_position(const struct manifest_content *content);
+/* The name of its run, the content's; "": it has none. */
+const char *manifest_run(const struct manifest_content *content);
+/* The tasks that saved the state of a plain program; 0: it is a strategy's. */
+uint32_t manifest_plain_tasks(const struct manifest_content *content);
 /* The file of tensors in the text; the content's. */
 const struct manifest_file *manifest_tensors(const struct manifest_content *content);
 struct cadre_tensor;
@@ -117,7 +138,6 @@ void manifest_take_over(
 /* Frees it. Accepts NULL. */
 void manifest_content_free(struct manifest_content *content);
 
-#define MANIFEST_RUN_BYTES 33 /* 32 digits and the terminator */
 /* Whether a text is a manifest of that run and position, without reading all of it. */
 bool manifest_is_of(const char *text, size_t bytes, const char *run, uint64_t position);
 

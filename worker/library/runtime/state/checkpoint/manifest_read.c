@@ -27,6 +27,7 @@ struct manifest_content {
     uint64_t job;
     char run[MANIFEST_RUN_BYTES];
     bool restored;
+    uint32_t plain_tasks; /* 0: of a strategy */
     enum loop_point saved;
     struct saved_stream *streams;
     size_t stream_count;
@@ -288,6 +289,14 @@ static cadre_status read_head(
         (!manifest_read_number(root, "place", &saved) || saved > LOOP_IN_RUN)) {
         return manifest_read_malformed(error, "\"place\" is not one of 0 to %d", LOOP_IN_RUN);
     }
+    const json_t *plain = json_object_get(root, "plain");
+    uint64_t tasks = 0;
+    if (plain != NULL && (!manifest_read_number(plain, "tasks", &tasks) || tasks == 0 ||
+                             tasks > LIMIT_TASKS_PER_JOB)) {
+        return manifest_read_malformed(
+            error, "\"plain\" has no number of tasks from 1 to %d", LIMIT_TASKS_PER_JOB);
+    }
+    content->plain_tasks = (uint32_t)tasks;
     content->saved = (enum loop_point)saved;
     memcpy(content->run, run, strlen(run) + 1);
     return CADRE_OK;
@@ -356,6 +365,16 @@ void manifest_content_free(struct manifest_content *content)
 uint64_t manifest_position(const struct manifest_content *content)
 {
     return content->position;
+}
+
+const char *manifest_run(const struct manifest_content *content)
+{
+    return content->run;
+}
+
+uint32_t manifest_plain_tasks(const struct manifest_content *content)
+{
+    return content->plain_tasks;
 }
 
 const struct manifest_file *manifest_tensors(const struct manifest_content *content)
