@@ -138,10 +138,25 @@ static void check_serial(size_t count)
     free(into);
 }
 
+static void check_mean(void)
+{
+    const uint32_t tasks = cadre_world_size();
+    double *from = malloc(tasks * sizeof *from);
+    double mean = 0;
+    require(from != NULL);
+    for (uint32_t i = 0; i < tasks; i++) {
+        from[i] = cadre_rank() + 100.0 * i;
+    }
+    require(cadre_plain_reduce_scatter(from, &mean, 1, CADRE_F64, CADRE_MEAN) == CADRE_OK);
+    require(mean == 100.0 * cadre_rank() + (tasks - 1) / 2.0);
+    free(from);
+}
+
 static void check_values(void)
 {
     check_serial(1);
     check_serial(1000);
+    check_mean();
     check_all(3, false);
     check_all(40001, false);
     check_all(40001, true);
@@ -178,6 +193,9 @@ static int disagree(void)
     require(
         cadre_plain_reduce_scatter(from, first ? NULL : into, 2, CADRE_F32, CADRE_SUM) == invalid);
     require(first ? expected_text("'into'") : names_both());
+    /* two parts are read, and the second one would be written to */
+    require(cadre_plain_reduce_scatter(from, from + 3, 2, CADRE_F32, CADRE_SUM) == invalid);
+    require(expected_text("it reads 16 bytes and writes 8"));
     require(into[0] == 5); /* as it was */
     check_values();
     return cadre_plain_finish();
