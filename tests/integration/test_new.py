@@ -60,22 +60,28 @@ def tasks_of(name):
     return found
 
 
+def killed_once(here, name, words, checkpoint):
+    """Runs two tasks of the program and kills one when there is a checkpoint; what the command prints to stderr."""
+    drill = subprocess.Popen(here.command(f"exec cadre run -n 2 --max-restarts 9 {words}"), cwd=here.app,
+                             env=here.environment, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        wait_for("a checkpoint", lambda: glob.glob(f"{here.app}/{checkpoint}"))
+        os.kill(wait_for("two tasks", lambda: tasks_of(name)[1:])[0], signal.SIGKILL)
+        out, errors = drill.communicate(timeout=HANG_S)
+    finally:
+        drill.kill()
+    check_equal(drill.returncode, 0, f"status of the run: {out}{errors}")
+    return errors
+
+
 def test_mlp_is_killed():
     """The state at the end is that of a run in which no task was killed, bit for bit."""
     name = f"k{os.getpid()}"
     with Installation() as here:
         here.call(f"cadre new {name} && make -C {name}")
         here.call(f"cadre run -n 2 -o calm {name}/{name} -- 2000")
-        drill = subprocess.Popen(here.command(f"exec cadre run -n 2 -o drill --max-restarts 9 {name}/{name} -- 2000"),
-                                 cwd=here.app, env=here.environment, stdin=subprocess.DEVNULL, text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            wait_for("a checkpoint", lambda: glob.glob(f"{here.app}/drill/*/checkpoint-*.json"))
-            os.kill(wait_for("two tasks", lambda: tasks_of(name)[1:])[0], signal.SIGKILL)
-            out, errors = drill.communicate(timeout=HANG_S)
-        finally:
-            drill.kill()
-        check_equal(drill.returncode, 0, f"status of the run: {out}{errors}")
+        errors = killed_once(here, name, f"-o drill {name}/{name} -- 2000", "drill/*/checkpoint-*.json")
         check_in("was killed by signal 9", errors, "what became of the task")
         here.call("cmp calm/*/checkpoint-32000.safetensors drill/*/checkpoint-32000.safetensors")
 
@@ -83,8 +89,12 @@ def test_mlp_is_killed():
 def test_plain():
     with Installation() as here:
         by_hand = built_strictly(here, "line", "plain")
-        check_equal(by_hand, "y = 3.000 x + 1.000, loss 0.000000\n", "by hand")
+        check_equal(by_hand, "y = 3.000 x + 1.000, after 400 steps\n", "by hand")
         check_in(by_hand, here.call("cadre run -n 2 ./line"), "two tasks")
+        here.call("cadre run -n 2 --checkpoint-folder calm ./line -- 20000")
+        errors = killed_once(here, "line", "--checkpoint-folder drill ./line -- 20000", "drill/checkpoint-*.json")
+        check_in("all tasks began again from the checkpoint of step", errors, "what became of the job")
+        here.call("cmp calm/checkpoint-200.safetensors drill/checkpoint-200.safetensors")
 
 
 def test_ps():
