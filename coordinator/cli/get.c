@@ -114,9 +114,9 @@ static int fetch_content(struct fetch *fetch, const char *path, int fd)
         (void)cadre_client_run(fetch->client, LOOK_EVERY_US);
     }
     transfer_clear(&fetch->transfer);
-    return fetched.status == CADRE_OK
-               ? CLI_DONE
-               : invocation_fail_with(fetch->invocation, fetched.status, fetched.message);
+    return fetched.status == CADRE_OK ? CLI_DONE
+                                      : hint_fail_output(fetch->invocation, fetch->list,
+                                            fetched.status, fetched.message, path);
 }
 
 static int fetch_one(struct fetch *fetch, const char *path)

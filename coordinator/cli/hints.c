@@ -116,7 +116,7 @@ int hint_fail_worker(const struct invocation *invocation, cadre_client *client, 
 }
 
 int hint_fail_output(const struct invocation *invocation, const cadre_output_list *list,
-    cadre_status status, const char *path)
+    cadre_status status, const char *message, const char *path)
 {
     char hint[HINT_BYTES] = "";
     struct near_miss whole;
@@ -134,5 +134,5 @@ int hint_fail_output(const struct invocation *invocation, const cadre_output_lis
     if (near != NULL) {
         snprintf(hint, sizeof hint, "; did you mean %.400s?", near);
     }
-    return fail_with_hint(invocation, status, cadre_error_message(), hint);
+    return fail_with_hint(invocation, status, message, hint);
 }

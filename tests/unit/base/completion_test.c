@@ -156,7 +156,7 @@ static void names_of_kinds_are_whole(void **state)
 static void odd_command_lines(void **state)
 {
     (void)state;
-    char many[64][4];
+    char many[64][12];
     char *arguments[65] = {NULL};
     for (int i = 0; i < 64; i++) {
         snprintf(many[i], sizeof many[i], "%d", i);
