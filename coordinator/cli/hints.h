@@ -22,7 +22,8 @@ int hint_fail_job(
     const struct invocation *invocation, cadre_client *client, cadre_status status, uint64_t job);
 int hint_fail_worker(const struct invocation *invocation, cadre_client *client, cadre_status status,
     const char *worker);
-/* `message` is the failure; `list`: the job's outputs. A path without the task's folder is found, too. */
+/* `message` is the failure; `list`: the job's outputs. A path without the task's folder is found,
+ * too. */
 int hint_fail_output(const struct invocation *invocation, const cadre_output_list *list,
     cadre_status status, const char *message, const char *path);
 
