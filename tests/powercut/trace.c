@@ -120,6 +120,13 @@ void trace_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
+/* A thread of the pool may be between a call and its record when the process exits: it ends that,
+ * and no other call is made. */
+__attribute__((destructor)) static void trace_end(void)
+{
+    trace_lock();
+}
+
 /* ---- records ---- */
 
 static void give_up(const char *why)
