@@ -216,7 +216,8 @@ def test_what_submit_refuses():
         os.mkfifo(os.path.join(here, "pipe"))
         cases = [(["submit", f"{here}/none"], b"none"), (["submit", data], b"executable"),
                  (["submit", folder], b"here"),
-                 (["submit", "--file", f"{here}/none", main], b"none"), (["submit", "--file", f"{here}/pipe", main], b"pipe"),
+                 (["submit", "--file", f"{here}/none", main], b"none"),
+                 (["submit", "--file", f"{here}/pipe", main], b"pipe"),
                  (["submit", "--file", f"{data}:../out", main], b".."),
                  (["submit", "--file", f"{data}:/abs", main], b"/abs"),
                  (["submit", "--file", data, "--file", f"{data}:data", main], b"data"),
