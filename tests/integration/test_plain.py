@@ -8,13 +8,14 @@ import struct
 import subprocess
 import tempfile
 
-from client import SUCCEEDED
+from client import QUEUED, SUCCEEDED
 from cluster import Cluster, clean_environment, processes_naming, program
 from testing import HANG_S, check, check_equal, check_in, run, scaled, wait_for
 from test_cluster import free_ports
 
 SHORT = 30
 LONG = 300  # epochs: a second or more
+FAR = 2000  # several
 TOLERANCE = 1e-4
 
 
@@ -123,17 +124,49 @@ def test_without_a_budget_the_loss_is_the_end():
         check_equal(tasks_of(folder, "lost"), [], "tasks that are left")
 
 
+def submitted(client, arguments, **fields):
+    files = {}
+    for name in ("digits-train.bin", "digits-test.bin", "perceptron"):
+        with open(program(name), "rb") as file:
+            files[name] = file.read()
+    return client.submit(files.pop("perceptron"), files=files, arguments=arguments, **fields)
+
+
+def drained_in_the_middle(workers, slots):
+    """The worker of task 0 is drained once a state was saved; what the job has come to then, its tasks elsewhere."""
+    with Cluster(workers=workers, slots=slots) as cluster:
+        client = cluster.client
+        job = submitted(client, [str(FAR)], workers=2, max_restarts=3)
+        client.watch_until(job, lambda info: info.checkpoint, "a state that was saved")
+        worker = client.get(job).tasks[0].worker
+        cluster.cadre("drain", worker)
+        if workers == 1:
+            info = client.watch_until(job, lambda info: info.state == QUEUED, "that it has left")
+            check_in("saved at step", info.message, "why it waits")
+            cluster.cadre("undrain", worker)
+        else:
+            client.watch_until(job, lambda info: all(task.worker not in ("", worker) for task in info.tasks),
+                               "tasks elsewhere")
+        info = client.wait(job, 90)
+        check_equal((info.state, info.restarts), (SUCCEEDED, 0), str(info))
+        text = client.log(job, 0).decode()
+        check_equal(text.count("epoch 1: "), 1, "how often the training began")
+        check_in("test accuracy: ", text, "its end")
+
+
+def test_a_drain_with_room_elsewhere_is_not_counted():
+    drained_in_the_middle(workers=2, slots=2)
+
+
+def test_a_drain_without_room_waits_with_the_state_saved():
+    drained_in_the_middle(workers=1, slots=2)
+
+
 def test_a_lost_worker_is_not_counted():
     timing = ["--lease", scaled("2s"), "--rewind-patience", scaled("4s")]
     with Folder() as folder, Cluster(workers=3, coordinator=timing, worker=["--heartbeat", "300ms"]) as cluster:
         client = cluster.client
-        files = {}
-        for name in ("digits-train.bin", "digits-test.bin"):
-            with open(program(name), "rb") as file:
-                files[name] = file.read()
-        with open(program("perceptron"), "rb") as file:
-            content = file.read()
-        job = client.submit(content, files=files, workers=2, max_restarts=0, arguments=[str(LONG), folder.file("job")])
+        job = submitted(client, [str(LONG), folder.file("job")], workers=2, max_restarts=0)
         wait_for("a checkpoint", lambda: os.path.exists(folder.file("job")))
         place = client.get(job).tasks[1].worker
         victim = next(worker for worker in cluster.workers if worker.name == place)
