@@ -8,31 +8,10 @@
 
 #include "cadre/cadre.h"
 #include "job.h"
+#include "plain_task.h"
 #include "tests/lib/test.h"
 
 static const char *self;
-
-/* In a task there is no test around a check: the fault is printed, and the task fails. */
-#define require(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #condition,            \
-                cadre_error_message());                                                            \
-            exit(9);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static bool expected_text(const char *part)
-{
-    return strstr(cadre_error_message(), part) != NULL;
-}
-
-/* The mesh names tasks by rank, in words of its own or in those of the call. */
-static bool names_both(void)
-{
-    return (expected_text("rank 0") || expected_text("task 0")) &&
-           (expected_text("rank 1") || expected_text("task 1"));
-}
 
 /* --- the same bits as all_reduce gives there --- */
 

@@ -12,22 +12,9 @@
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/job.h"
+#include "tests/unit/runtime/plain_task.h"
 
 static const char *self;
-
-#define require(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #condition,            \
-                cadre_error_message());                                                            \
-            exit(9);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static bool reported(const char *part)
-{
-    return strstr(cadre_error_message(), part) != NULL;
-}
 
 /* --- the program: it counts, and every task saves what it has counted --- */
 
@@ -143,9 +130,9 @@ static int pieces_back_task(void)
     require(cadre_plain_state_read(state, piece, 1, &count) == CADRE_OK && count == 0);
     cadre_plain_state_close(state);
     require(cadre_plain_state_open("large", 0, &state, &size) == CADRE_INVALID_ARGUMENT);
-    require(reported("no part large of rank 0"));
+    require(expected_text("no part large of rank 0"));
     require(cadre_plain_state_open("large", 3, &state, &size) == CADRE_INVALID_ARGUMENT);
-    require(reported("the state is of 3 tasks") && reported("give 0 to 2"));
+    require(expected_text("the state is of 3 tasks") && expected_text("give 0 to 2"));
     return cadre_plain_finish();
 }
 
@@ -157,30 +144,30 @@ static int mistakes_task(void)
     size_t size = 0;
     cadre_plain_state *state = NULL;
     require(cadre_plain_save("a", NULL, 0) == CADRE_FAILED_PRECONDITION);
-    require(reported("before the job was joined"));
+    require(expected_text("before the job was joined"));
     require(cadre_plain_init(NULL, NULL) == CADRE_OK);
     require(cadre_plain_load("a", 0, &bytes, &size) == CADRE_NOT_FOUND);
-    require(reported("has saved no state"));
+    require(expected_text("has saved no state"));
     require(cadre_plain_load(NULL, 0, &bytes, &size) == CADRE_INVALID_ARGUMENT);
     require(cadre_plain_load("a", 0, NULL, &size) == CADRE_INVALID_ARGUMENT);
 
     /* one task's mistake is the error of all, and names it */
     const bool wrong = cadre_rank() == 1;
     require(cadre_plain_save(wrong ? "" : "a", "x", 1) == CADRE_INVALID_ARGUMENT);
-    require(reported("task 1: "));
+    require(expected_text("task 1: "));
     require(cadre_plain_save("a", wrong ? NULL : "x", 1) == CADRE_INVALID_ARGUMENT);
-    require(reported("task 1: ") && reported("bytes"));
+    require(expected_text("task 1: ") && expected_text("bytes"));
 
     require(cadre_plain_state_begin(&state) == CADRE_OK);
     require(cadre_plain_state_write(state, "a", "x", 1) == CADRE_OK);
     require(cadre_plain_state_write(state, "b", "x", 1) == CADRE_OK);
     if (wrong) {
         require(cadre_plain_state_write(state, "a", "x", 1) == CADRE_INVALID_ARGUMENT);
-        require(reported("was ended by the part b"));
+        require(expected_text("was ended by the part b"));
         require(cadre_plain_state_write(state, "c", "x", 1) == CADRE_INVALID_ARGUMENT);
     }
     require(cadre_plain_state_commit(state) == CADRE_INVALID_ARGUMENT);
-    require(reported("task 1: ") && reported("was ended by the part b"));
+    require(expected_text("task 1: ") && expected_text("was ended by the part b"));
 
     /* all is usable afterwards */
     require(cadre_plain_save("a", "x", 1) == CADRE_OK);
@@ -201,7 +188,7 @@ static int faults_task(void)
         }
         cadre_status status = cadre_plain_save("a", "again", 5);
         hit = fault_disarm();
-        require(status == CADRE_OK || reported("task 0: "));
+        require(status == CADRE_OK || expected_text("task 0: "));
         failures += status != CADRE_OK;
         require(cadre_plain_broadcast(&hit, 1, CADRE_U8, 0) == CADRE_OK);
     }

@@ -157,7 +157,6 @@ static cadre_status finish_task(struct plain *plain, struct cadre_error *error)
     char text[MESH_NOTE_BYTES];
     const struct cursor cursor = {0};
     const struct consumption consumption = {0};
-    const struct cadre_error none = {0};
     bool is_void = false;
     if (plain->failed.code != CADRE_OK) {
         *error = plain->failed;
@@ -165,10 +164,7 @@ static cadre_status finish_task(struct plain *plain, struct cadre_error *error)
     }
     snprintf(text, sizeof text, "task %u calls cadre_plain_finish", plain->roster.rank);
     CADRE_TRY(plain_barrier(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
-    if (plain->saves.synced) {
-        CADRE_TRY(plain_agree(plain, &none, error)); /* it may have to leave before its end */
-    }
-    CADRE_TRY(plain_end_collective(plain, plain_take_last_step(plain, error), error));
+    CADRE_TRY(plain_take_last_step(plain, error));
     plain_abort_watch_close(&plain->watch);
     if (plain->saves.synced ||
         task_synced(plain->task, plain->roster.generation, &cursor, &consumption)) {

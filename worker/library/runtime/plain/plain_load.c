@@ -76,8 +76,7 @@ static cadre_status open_reader(
     if (manifest_plain_tasks(content) == 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s is the checkpoint of a program with a strategy, and this one is a plain program; "
-            "go "
-            "on from one of its own",
+            "go on from one of its own",
             path);
     }
     return manifest_position(content) == resume
@@ -91,12 +90,9 @@ static cadre_status open_state(const char *function, const char *name, uint32_t 
     struct cadre_plain_state **ret_state, struct cadre_error *error)
 {
     struct plain *plain = NULL;
-    struct cadre_plain_state *state = calloc(1, sizeof *state);
+    struct cadre_plain_state *state = NULL;
     *ret_state = NULL;
-    if (state == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a state");
-    }
-    state->fd = -1;
+    CADRE_TRY(plain_state_new(&state, error));
     cadre_status status = plain_enter(function, &plain, error);
     if (status == CADRE_OK) {
         status = open_reader(plain, &state->reader, error);
@@ -181,9 +177,9 @@ cadre_status cadre_plain_state_read(
         return api_return(status, &error);
     }
     size_t left = state->entry->bytes - state->read;
-    *ret_read = 0;
-    status = read_part(state, into, size < left ? size : left, &error);
-    *ret_read = status == CADRE_OK ? (size < left ? size : left) : 0;
+    size_t count = size < left ? size : left;
+    status = read_part(state, into, count, &error);
+    *ret_read = status == CADRE_OK ? count : 0;
     return api_return(status, &error);
 }
 

@@ -3,9 +3,9 @@
  * all take the step, and the coordinator publishes the checkpoint when all have (protocol, rule
  * 18). plain_state.c calls it.
  *
- *     every task     tables of all ─▶ its parts, chunk by chunk ─▶ agree ─▶ step p ─▶ published p +
- * 1 rank 0                          └▶ file, manifest (on disk) ───┘      └▶ part of p + 1
- */
+ *     every task   tables of all ─▶ its parts, by chunks ─▶ agree ─▶ step p ─▶ published p + 1
+ *
+ *     rank 0                        └▶ file and manifest ───┘        └▶ part of p + 1 */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,7 +289,12 @@ static cadre_status take_step(struct plain *plain, struct cadre_error *error)
 
 cadre_status plain_take_last_step(struct plain *plain, struct cadre_error *error)
 {
-    return plain->saves.synced ? take_begun_step(plain, error) : CADRE_OK;
+    const struct cadre_error none = {0};
+    if (!plain->saves.synced) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(plain_agree(plain, &none, error)); /* the job may have to leave before its end */
+    return plain_end_collective(plain, take_begun_step(plain, error), error);
 }
 
 static void prune(const struct plain *plain)
@@ -364,8 +369,8 @@ cadre_status plain_save_all(
         return status;
     }
     CADRE_TRY(plain_end_collective(plain, publish(plain, &part, error), error));
-    CADRE_TRY(
-        plain_agree(plain, &none, error)); /* before the next step is begun, all stop or none */
+    /* Before the next step is begun all stop, or none. */
+    CADRE_TRY(plain_agree(plain, &none, error));
     begin_step(plain);
     return CADRE_OK;
 }

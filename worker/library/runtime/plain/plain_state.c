@@ -101,7 +101,7 @@ static cadre_status write_part(struct cadre_plain_state *state, const char *name
 
 /* --- public --- */
 
-static cadre_status state_new(struct cadre_plain_state **ret_state, struct cadre_error *error)
+cadre_status plain_state_new(struct cadre_plain_state **ret_state, struct cadre_error *error)
 {
     *ret_state = calloc(1, sizeof **ret_state);
     if (*ret_state == NULL) {
@@ -117,7 +117,7 @@ cadre_status cadre_plain_state_begin(cadre_plain_state **ret_state)
     cadre_status status = argument_require(ret_state, __func__, "ret_state", &error);
     if (status == CADRE_OK) {
         *ret_state = NULL;
-        status = state_new(ret_state, &error);
+        status = plain_state_new(ret_state, &error);
     }
     return api_return(status, &error);
 }

@@ -32,6 +32,9 @@ struct cadre_plain_state {
     size_t read;
 };
 
+/* An empty one; the caller's to close. RESOURCE_EXHAUSTED. */
+cadre_status plain_state_new(struct cadre_plain_state **ret_state, struct cadre_error *error);
+
 /* Makes what the tasks give one state of the job, and waits until it counts. Collective; `own` may
  * have failed, then the error is that of all. An error that ends the generation is
  * plain_end_collective's. */
@@ -39,7 +42,8 @@ cadre_status plain_save_all(
     struct plain *plain, struct cadre_plain_state *own, struct cadre_error *error);
 
 /* Takes the step that the program is in, after its last save: all have come to the end. Nothing
- * before the first save. */
+ * before the first save. Collective. CANCELLED as of plain_agree; other errors are
+ * plain_end_collective's. */
 cadre_status plain_take_last_step(struct plain *plain, struct cadre_error *error);
 
 /* --- plain_tables.c: who gives what --- */
