@@ -58,6 +58,8 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
             }
         }
     }
+    reported_values_begin(&task->values, plan->generation, plan->resume,
+        roster->member_count > 0 && roster->rank == 0);
     task->roster_due = true;
     if (task->mesh != NULL) { /* a task that is done may be in it still, with one not in the plan */
         task->mesh->ops->abort(task->mesh, "the job goes on in another generation");
@@ -157,6 +159,8 @@ static void on_connected(void *user)
     pthread_mutex_lock(&task->lock);
     task_step(task, &(struct task_event){.type = TASK_EVENT_CONNECTED});
     send_streams(task);
+    reported_values_again(&task->values);
+    task_send_values(task, true);
     pthread_mutex_unlock(&task->lock);
 }
 
@@ -173,6 +177,10 @@ static void on_down(const struct task_down *down, void *user)
         return;
     }
     pthread_mutex_lock(&task->lock);
+    if (down->type == TASK_DOWN_VALUES_KEPT) {
+        reported_values_stored(&task->values, down->values_kept, clock_monotonic_us());
+        task_send_values(task, false);
+    }
     if (down->type == TASK_DOWN_ABORT &&
         generation_equal(down->generation, task->core.generation)) {
         keep_text(task->cause_text, down->reason);
@@ -199,7 +207,11 @@ static void on_lost(const struct cadre_error *error, void *user)
 
 static void on_tick(void *user)
 {
-    locked_step(user, &(struct task_event){.type = TASK_EVENT_TICK});
+    struct task *task = user;
+    pthread_mutex_lock(&task->lock);
+    task_step(task, &(struct task_event){.type = TASK_EVENT_TICK});
+    task_tick_values(task);
+    pthread_mutex_unlock(&task->lock);
 }
 
 /* --- lifetime --- */
@@ -252,9 +264,11 @@ void task_close(struct task *task)
 {
     if (task != NULL) {
         CADRE_ASSERT(task->mesh == NULL); /* its owner has detached it */
+        task_flush_values(task, 0);
         task->session->ops->close(task->session);
         task_roster_clear(&task->roster);
         free(task->streams);
+        reported_values_free(&task->values);
         pthread_cond_destroy(&task->changed);
         pthread_mutex_destroy(&task->lock);
         free(task);
@@ -344,6 +358,7 @@ void task_applied(struct task *task, uint64_t position, const struct consumption
 
 void task_part(struct task *task, const struct task_part *part)
 {
+    task_flush_values(task, 0); /* the steps that it makes durable */
     locked_step(task, &(struct task_event){.type = TASK_EVENT_PART, .part = part});
 }
 
