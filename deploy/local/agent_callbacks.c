@@ -17,6 +17,10 @@ static void on_agent_send(void *user, const struct agent_up *up)
 {
     struct local *local = user;
     struct agent_up gone;
+    if (up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_VALUES) {
+        local_drop_values(local, &up->relay_up);
+        return;
+    }
     if (up->type == AGENT_UP_TASK_GONE && local->damaged_step > 0 &&
         task_ref_equal(up->gone.task, local->damaged_task)) {
         gone = *up;

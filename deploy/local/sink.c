@@ -29,6 +29,16 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
     local->downs_tail = &packed->next;
 }
 
+void local_drop_values(struct local *local, const struct agent_relay_up *relay_up)
+{
+    const struct agent_down down = {.type = AGENT_DOWN_RELAY,
+        .relay_down = {.job = relay_up->task.job,
+            .one = true,
+            .task = relay_up->task,
+            .down = {.type = TASK_DOWN_VALUES_KEPT, .values_kept = relay_up->up.values.end}}};
+    sink_down(local, LOCAL_LINK, &down);
+}
+
 static void sink_refuse(void *user, struct link_id link, cadre_status code, const char *text)
 {
     (void)link;

@@ -130,7 +130,7 @@ bool series_records_plan(struct series_state *state, uint64_t generation, uint64
     if (state->set.numbered || !series_set_begin(&state->set, generation, 0, resume + 1)) {
         return true;
     }
-    return put_begin(buffer, &state->set, resume + 1);
+    return state->set.count == 0 || put_begin(buffer, &state->set, resume + 1);
 }
 
 static bool put_name(struct wire_buffer *buffer, const char *name)
@@ -144,10 +144,12 @@ static bool begin_with(
     struct series_state *state, const struct task_values *values, struct wire_buffer *buffer)
 {
     uint64_t first = values->numbered ? values->values[0].step : UINT64_MAX;
-    if (!series_set_begin(&state->set, values->generation.number, values->lap, first)) {
+    bool newer = series_set_begin(&state->set, values->generation.number, values->lap, first);
+    if (newer) {
+        state->set.numbered = values->numbered;
+    } else if (state->set.count > 0) {
         return true;
     }
-    state->set.numbered = values->numbered;
     return put_begin(buffer, &state->set, first);
 }
 
