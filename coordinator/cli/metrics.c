@@ -144,7 +144,7 @@ static bool print_metrics(const struct metrics_view *view, const cadre_job_serie
     const struct text_style text_style = terminal_style_of(stdout);
     bool good = true;
     if (view->options->common.json) {
-        return json_print(json_of_metrics(view->job, metrics), stdout);
+        return json_print_compact(json_of_metrics(view->job, metrics), stdout);
     }
     if (view->csv) {
         render_metrics_csv(metrics, stdout);

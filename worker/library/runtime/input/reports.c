@@ -203,7 +203,7 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, double val
     struct cadre_error error = {0};
     cadre_status status = strategy_require(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = name_check("metric", name, &error);
+        status = reported_name_check(name, &error);
     }
     if (status == CADRE_OK) {
         status = reports_metric(strategy, name, value, &error);

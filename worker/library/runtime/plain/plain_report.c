@@ -80,7 +80,7 @@ cadre_status cadre_plain_report(const char *name, double value)
     if (status != CADRE_OK) {
         return api_return(status, &error);
     }
-    status = name_check("metric", name, &error);
+    status = reported_name_check(name, &error);
     if (status == CADRE_OK) {
         status = plain_report_put(&plain->report, name, value, &error);
     }
