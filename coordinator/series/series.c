@@ -67,6 +67,19 @@ static void series_merge(const struct series_set *set, struct series *series)
     }
 }
 
+/* Joins the newest bucket if the steps are of the same one; else false. */
+static bool series_joins_last(struct series *series, const struct series_bucket *bucket)
+{
+    struct series_bucket *last =
+        series->bucket_count > 0 ? &series->buckets[series->bucket_count - 1] : NULL;
+    bool same =
+        last != NULL && key_of(series, last->first_step) == key_of(series, bucket->first_step);
+    if (same) {
+        series_join(last, bucket);
+    }
+    return same;
+}
+
 static void series_thin(const struct series_set *set, struct series *series)
 {
     CADRE_ASSERT(series->point_count > 0);
@@ -82,14 +95,12 @@ static void series_thin(const struct series_set *set, struct series *series)
         .last = oldest.value};
     series->point_first = index_of(series, 1);
     series->point_count--;
-    struct series_bucket *last =
-        series->bucket_count > 0 ? &series->buckets[series->bucket_count - 1] : NULL;
-    if (last != NULL && key_of(series, last->first_step) == key_of(series, oldest.step)) {
-        series_join(last, &bucket);
-        return;
+    if (!series_joins_last(series, &bucket)) {
+        series_merge(set, series);
+        if (!series_joins_last(series, &bucket)) { /* of the stride that may be wider now */
+            series->buckets[series->bucket_count++] = bucket;
+        }
     }
-    series_merge(set, series);
-    series->buckets[series->bucket_count++] = bucket;
 }
 
 static void series_cut(struct series *series, uint64_t first)
