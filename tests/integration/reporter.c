@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program under test: reports numbers at each step.
  *
- *     reporter steps N [pause US] [chief] [odd] [saves N]
- *     reporter plain N [pause US]
+ *     reporter steps N [pause MS] [chief] [odd] [saves N]
+ *     reporter plain N [pause MS]
  *
  * "loss" is 1000 - step and "attempt" the incarnation of the task that reported it; `odd`: "odd" is
  * NaN or infinite at most steps, and names that no program should use are tried. `chief`: only rank
@@ -10,17 +10,17 @@
  * steps by tens, and never the first hundred. */
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cadre/cadre.h"
 
 struct options {
     uint64_t steps;
     uint64_t saves;
-    useconds_t pause_us;
+    int pause_ms;
     bool plain;
     bool chief;
     bool odd;
@@ -36,7 +36,7 @@ static bool read_options(int argc, char **argv, struct options *options)
         if (strcmp(argv[i], "steps") == 0 || strcmp(argv[i], "plain") == 0) {
             options->steps = number;
         } else if (strcmp(argv[i], "pause") == 0) {
-            options->pause_us = (useconds_t)number;
+            options->pause_ms = (int)number;
         } else if (strcmp(argv[i], "saves") == 0) {
             options->saves = number;
         }
@@ -115,7 +115,7 @@ static int train(const struct options *options)
         if (options->saves > 0 && step % options->saves == 0) {
             CADRE_CHECK(cadre_save(strategy, true));
         }
-        usleep(options->pause_us);
+        (void)poll(NULL, 0, options->pause_ms);
     }
     if (options->odd) {
         try_names(strategy);
@@ -130,7 +130,7 @@ static int train_plain(int argc, char **argv, const struct options *options)
         CADRE_CHECK(cadre_plain_progress(100 + 10 * i, 0));
         CADRE_CHECK(cadre_plain_report("loss", 1000 - (double)i));
         CADRE_CHECK(cadre_plain_report("attempt", own_attempt()));
-        usleep(options->pause_us);
+        (void)poll(NULL, 0, options->pause_ms);
     }
     return cadre_plain_finish();
 }
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 {
     struct options options = {0};
     if (!read_options(argc, argv, &options)) {
-        fprintf(stderr, "usage: reporter steps N [pause US] [chief] [odd] [saves N] | plain N\n");
+        fprintf(stderr, "usage: reporter steps N [pause MS] [chief] [odd] [saves N] | plain N\n");
         return 2;
     }
     if (options.plain) {

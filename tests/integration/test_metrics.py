@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves: what programs report is kept for each step, through every fault, and shown by `cadre metrics` and /metrics."""
+"""Curves: what programs report is kept for each step, through every fault; `cadre metrics` and /metrics show it."""
 import csv
 import io
 import json
@@ -110,7 +110,7 @@ def test_values_survive_the_chief():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         client = cluster.client
         job = client.submit(reporter(), workers=3, workers_min=1, max_restarts=9,
-                            arguments=["steps", "600", "pause", "2000"])
+                            arguments=["steps", "600", "pause", "2"])
         for position in (100, 250):
             info = until_position(client, job, position)
             os.kill(info.tasks[0].pid, signal.SIGKILL)
@@ -125,7 +125,7 @@ def test_values_survive_the_chief():
 def test_values_survive_the_coordinator():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         client = cluster.client
-        job = client.submit(reporter(), workers=2, arguments=["steps", "600", "pause", "2000"])
+        job = client.submit(reporter(), workers=2, arguments=["steps", "600", "pause", "2"])
         for position in (100, 300):
             until_position(cluster.new_client(), job, position)
             cluster.coordinator.kill()
@@ -141,7 +141,7 @@ def test_undone_steps_have_the_values_of_the_newest_run():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         client = cluster.client
         job = client.submit(reporter(), workers=2, max_restarts=9,
-                            arguments=["steps", "400", "pause", "2000", "saves", "70"])
+                            arguments=["steps", "400", "pause", "2", "saves", "70"])
         info = until_position(client, job, 250)
         check(info.checkpoint != "", f"a checkpoint is published: {info}")
         for task in info.tasks:
@@ -160,7 +160,7 @@ def test_undone_steps_have_the_values_of_the_newest_run():
 def test_plain_programs_number_their_steps():
     with Cluster() as cluster:
         client = cluster.client
-        job = client.submit(reporter(), max_restarts=3, arguments=["plain", "300", "pause", "3000"])
+        job = client.submit(reporter(), max_restarts=3, arguments=["plain", "300", "pause", "3"])
         wait_for("half of it", lambda: len(points(metrics(cluster, job))) > 100)
         os.kill(client.get(job).tasks[0].pid, signal.SIGKILL)
         finish(client, job)
@@ -245,7 +245,7 @@ def test_they_go_with_the_job():
 
 def test_they_are_scraped():
     with Cluster(coordinator=["--http", "127.0.0.1:0"]) as cluster:
-        job = cluster.client.submit(reporter(), name="curves", arguments=["steps", "100000", "pause", "1000"])
+        job = cluster.client.submit(reporter(), name="curves", arguments=["steps", "100000", "pause", "1"])
         until_position(cluster.client, job, 200)
         seen = Metrics(ask(cluster.coordinator, "/metrics")[1])
         check(0 < 1000 - seen[("cadre_job_metric", f"job={job}", "metric=loss", "name=curves")], "its loss")

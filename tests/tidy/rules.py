@@ -531,7 +531,7 @@ FOREIGN = [
                        "worker/library/runtime/state/format/manifest",
                        "worker/library/runtime/state/checkpoint/manifest",
                        "worker/library/runtime/state/format/safetensors.c", "tests/"]),
-    (r"isa-l/", ["coordinator/store/sqlite_checksum.c", "worker/library/runtime/state/format/checkpoint_sum.c",
+    (r"isa-l/", ["coordinator/store/sqlite_checksum.c", "coordinator/daemon/series/series_records.c", "worker/library/runtime/state/format/checkpoint_sum.c",
                  "worker/library/input/files/inflate_stream.c", "worker/library/input/files/record_frame.c",
                  "worker/library/input/sources/tfrecord_writer.c",
                  "tests/unit/input/", "tests/fuzz/", "tests/bench/input/"]),

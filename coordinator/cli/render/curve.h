@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A curve as characters: one cell of a terminal has 2 by 4 dots in Braille, or one in ASCII. Pure. */
+ * A curve as characters: a cell of a terminal has 2 by 4 dots in Braille, or one in ASCII. Pure. */
 #ifndef CADRE_CLI_RENDER_CURVE_H
 #define CADRE_CLI_RENDER_CURVE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task has reported and not delivered: sent in order, again until it is stored, taken over by
- * the next chief, and bounded while the coordinator is away. */
+ * What a task has reported and not delivered: sent in order, again until it is stored, taken over
+ * by the next chief, and bounded while the coordinator is away. */
 #include <stdio.h>
 
 #include "common/base/clock.h"
