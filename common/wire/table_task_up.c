@@ -233,10 +233,9 @@ static void values_after_take(struct decoder *decoder, const void *wire, void *m
     if (values->end < values->value_count) {
         decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "end", "is less than the number of values");
     }
-    if (values->numbered == (values->lap == 0)) {
+    if (values->numbered && values->lap == 0) {
         decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "lap",
-            "is %llu; it is at least 1 where the steps are the program's own, else 0",
-            (unsigned long long)values->lap);
+            "is 0; it is at least 1 where the steps are the program's own");
     }
     for (size_t i = 0; i < values->value_count && decoder->status == CADRE_OK; i++) {
         if (values->values[i].name >= values->name_count) {

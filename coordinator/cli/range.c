@@ -45,13 +45,14 @@ bool step_range_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last)
 {
     uint64_t first = 0;
     uint64_t last = 0;
-    if (*text != ':' && !take_number(&text, 0, LIMIT_POSITION, &first)) {
-        return false;
-    }
-    if (*text != ':') {
+    bool open = *text == ':';
+    if ((!open && !take_number(&text, 0, LIMIT_POSITION, &first)) || *text != ':') {
         return false;
     }
     text++;
+    if (open && *text == '\0') {
+        return false; /* no number at all */
+    }
     if (*text != '\0' && !take_number(&text, first > 0 ? first : 1, LIMIT_POSITION, &last)) {
         return false;
     }

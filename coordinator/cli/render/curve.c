@@ -94,17 +94,21 @@ static void put_bar(struct curve *curve, unsigned column, int low, int high)
     curve->high[column] = fresh || high > curve->high[column] ? high : curve->high[column];
 }
 
-/* A line from the last value to this one. */
+/* A line from the last value to this one: in each column a bar, so that it has no gaps. */
 static void connect(struct curve *curve, unsigned from, int from_row, unsigned to, int to_row)
 {
-    for (unsigned column = from + 1; column < to; column++) {
+    int before = from_row;
+    for (unsigned column = from + 1; column <= to; column++) {
         double part = (double)(column - from) / (double)(to - from);
         int row = (int)lround(from_row + part * (to_row - from_row));
-        put_bar(curve, column, row, row);
+        int near = row == before ? row : row > before ? before + 1 : before - 1;
+        put_bar(curve, column, near < row ? near : row, near > row ? near : row);
+        before = row;
     }
-    /* What is between two neighbours is the later one's. */
-    int near = to > from ? to_row - (to_row - from_row) / (int)(to - from) : from_row;
-    put_bar(curve, to, near < to_row ? near : to_row, near > to_row ? near : to_row);
+    if (from == to) {
+        put_bar(curve, to, from_row < to_row ? from_row : to_row,
+            from_row > to_row ? from_row : to_row);
+    }
 }
 
 static void put_dots(struct curve *curve, const cadre_series *series)

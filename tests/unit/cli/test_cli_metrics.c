@@ -12,7 +12,13 @@
 #include "coordinator/cli/render/render_metrics.h"
 
 static const cadre_series_bucket buckets[] = {
-    {.first_step = 1, .last_step = 3, .count = 3, .minimum = 8, .maximum = 10, .mean = 9, .last = 8},
+    {.first_step = 1,
+        .last_step = 3,
+        .count = 3,
+        .minimum = 8,
+        .maximum = 10,
+        .mean = 9,
+        .last = 8},
     {.first_step = 4, .last_step = 7, .count = 4, .not_finite = 4, .last = NAN}};
 static const cadre_series_point points[] = {
     {8, 4}, {9, INFINITY}, {10, 1e-7}, {12, -INFINITY}, {14, NAN}, {16, 2}};
@@ -154,7 +160,8 @@ static void test_a_curve_in_braille(void **state)
         rows += *at == '\n' ? 1 : 0;
     }
     assert_int_equal(rows, CURVE_ROWS + 2);
-    assert_non_null(strstr(text, "\u2880")); /* the highest dots at the right, ... */
+    assert_non_null(strstr(text, " |\u2800")); /* nothing at the left of the highest row, ... */
+    assert_non_null(strstr(text, "\u2800\n")); /* nor at the right of the lowest */
     assert_null(strchr(text, '*'));
 }
 

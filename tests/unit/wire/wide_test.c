@@ -25,6 +25,8 @@ static const struct {
     {"AgentArrived.applied", "AgentArrived.up_to"},
     {"Cursor.first", "Cursor.begin"},
     {"Divergence.verified", "Divergence.position"},
+    {"SeriesBucket.first_step", "SeriesBucket.last_step"},
+    {"SeriesBucket.not_finite", "SeriesBucket.count"},
     {"AgentStart.predecessor", "TaskRef.incarnation"},
     {"AgentLog.offset", "LogMark.offset"},
     {"LogChunk.offset", "LogMark.offset"},
