@@ -102,7 +102,7 @@ static void people_are_reported_once(void **state)
     assert_false(compare_interval_should_log(&interval, 300000000));
 }
 
-static void people_are_not_told_of_small_states(void **state)
+static void small_states_are_not_reported(void **state)
 {
     (void)state;
     struct compare_interval interval = {.fixed = 0};
@@ -122,7 +122,7 @@ int main(void)
         cmocka_unit_test(whole_ones_do_not_count),
         cmocka_unit_test(what_the_user_says_goes_before),
         cmocka_unit_test(people_are_reported_once),
-        cmocka_unit_test(people_are_not_told_of_small_states),
+        cmocka_unit_test(small_states_are_not_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #define REPORT_AFTER_US (1 * CADRE_US_PER_S)
 #define REPORT_AGAIN_US (60 * CADRE_US_PER_S)
 #define REPORT_RATIO    4 /* more often, or less, than was reported */
-#define REPORT_HASH_US  (1 * CADRE_US_PER_MS) /* what takes less concerns nobody */
+#define REPORT_HASH_US  (1 * CADRE_US_PER_MS) /* what takes less is not reported */
 
 /* Books what the steps since the last comparison pay, and what this one cost: 0, if `hash_us` is of
  * one that does not count. */
