@@ -317,7 +317,7 @@ CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
 /* ---- what a program reported, by step ---- */
 
 /* A value that the program reported, and how many steps were applied then; of a plain program the
- * step that it named (cadre_plain_progress), else of how many reports of that name it was. */
+ * step that it named (cadre_plain_progress), else how often it had reported. */
 typedef struct cadre_series_point {
     uint64_t step;
     double value; /* may be NaN or infinite */

@@ -12,7 +12,6 @@
 #define SEND_EVERY_US (CADRE_US_PER_S / 10)
 #define SEND_AT       256          /* values that do not wait any longer */
 #define AGAIN_US      CADRE_US_PER_S
-#define WINDOW        4096         /* values that are sent and not acknowledged */
 #define KEPT_MAX      ((size_t)64 * 1024) /* of a chief; some minutes of steps of 1 ms */
 #define KEPT_OTHERS   ((size_t)2048)      /* more steps than a chief may take without a release */
 #define KEPT_FIRST    ((size_t)256)
@@ -122,7 +121,9 @@ bool reported_values_add(struct reported_values *values, const char *name, uint6
         return false;
     }
     values->counts[at]++;
-    step = step == STEP_COUNTED ? values->counts[at] : step;
+    if (step == STEP_COUNTED) { /* a name that is reported more seldom does not go back */
+        step = values->counts[at] > values->step ? values->counts[at] : values->step;
+    }
     step = step <= LIMIT_POSITION ? step : LIMIT_POSITION;
     values->numbered = numbered;
     if (numbered && (values->lap == 0 || step < values->step)) {
@@ -136,11 +137,12 @@ bool reported_values_add(struct reported_values *values, const char *name, uint6
     return true;
 }
 
+/* One message at a time: the coordinator never has later values without those before them. */
 static bool can_send(const struct reported_values *values)
 {
     return values->is_chief && values->generation.number > 0 && values->count > 0 &&
            values->values[values->count - 1].number > values->sent &&
-           values->sent - values->stored < WINDOW;
+           values->sent == values->stored;
 }
 
 bool reported_values_are_due(const struct reported_values *values, uint64_t now_us, bool wanted)
@@ -166,9 +168,6 @@ bool reported_values_next(struct reported_values *values, uint64_t now_us,
     for (uint32_t i = 0; i < values->name_count; i++) {
         names[i] = values->names[i];
     }
-    if (values->sent == values->stored) {
-        values->stored_us = now_us; /* from now on an answer is awaited */
-    }
     values->sent = values->values[first + count - 1].number;
     values->sent_us = now_us;
     *ret_message = (struct task_values){.generation = values->generation,
@@ -182,13 +181,12 @@ bool reported_values_next(struct reported_values *values, uint64_t now_us,
     return true;
 }
 
-void reported_values_stored(struct reported_values *values, uint64_t end, uint64_t now_us)
+void reported_values_stored(struct reported_values *values, uint64_t end)
 {
     if (end <= values->stored || end > values->sent) {
         return; /* of an earlier connection */
     }
     values->stored = end;
-    values->stored_us = now_us;
     drop_first(values, index_after(values, end));
 }
 
@@ -199,5 +197,10 @@ void reported_values_again(struct reported_values *values)
 
 bool reported_values_are_overdue(const struct reported_values *values, uint64_t now_us)
 {
-    return values->sent > values->stored && now_us - values->stored_us >= AGAIN_US;
+    return values->sent > values->stored && now_us - values->sent_us >= AGAIN_US;
+}
+
+bool reported_values_are_left(const struct reported_values *values)
+{
+    return values->is_chief && values->generation.number > 0 && values->count > 0;
 }

@@ -31,8 +31,7 @@ struct reported_values {
     uint64_t reported; /* the number of the newest value, from 1 */
     uint64_t sent;
     uint64_t stored;
-    uint64_t sent_us;   /* when something was sent last */
-    uint64_t stored_us; /* when something was acknowledged last */
+    uint64_t sent_us; /* when something was sent last */
 };
 
 /* Frees what it owns. */
@@ -53,16 +52,19 @@ bool reported_values_add(struct reported_values *values, const char *name, uint6
 bool reported_values_are_due(const struct reported_values *values, uint64_t now_us, bool wanted);
 
 /* The next message: at most LIMIT_REPORTED_VALUES values, in `items`, which has room for so many;
- * false: there is none now. Borrowed until the next call of this file. */
+ * false: there is none now, because the one before it is not acknowledged, say. Borrowed until the next call of this file. */
 bool reported_values_next(struct reported_values *values, uint64_t now_us,
     struct reported_value *items, const char **names, struct task_values *ret_message);
 
 /* The coordinator has stored all up to `end`. */
-void reported_values_stored(struct reported_values *values, uint64_t end, uint64_t now_us);
+void reported_values_stored(struct reported_values *values, uint64_t end);
 
 /* What is not stored is sent again, because the connection is new or the answer is overdue. */
 void reported_values_again(struct reported_values *values);
 /* Whether the coordinator has not answered for so long that it may not have received it. */
 bool reported_values_are_overdue(const struct reported_values *values, uint64_t now_us);
+
+/* Whether this task is to deliver more than is stored. */
+bool reported_values_are_left(const struct reported_values *values);
 
 #endif

@@ -178,7 +178,7 @@ static void on_down(const struct task_down *down, void *user)
     }
     pthread_mutex_lock(&task->lock);
     if (down->type == TASK_DOWN_VALUES_KEPT) {
-        reported_values_stored(&task->values, down->values_kept, clock_monotonic_us());
+        reported_values_stored(&task->values, down->values_kept);
         task_send_values(task, false);
     }
     if (down->type == TASK_DOWN_ABORT &&

@@ -171,7 +171,7 @@ bool task_halted(struct task *task);
 
 /* --- task_values.c: what the program reported, by step --- */
 
-/* A step that the caller does not have: that of the value before it, plus 1. */
+/* A step that the caller does not have: how often the name was reported that was reported most. */
 #define STEP_COUNTED UINT64_MAX
 
 /* Keeps the value until the coordinator has stored it; the chief sends it, with others, within a

@@ -13,7 +13,7 @@ void task_send_values(struct task *task, bool wanted)
         !reported_values_are_due(&task->values, now_us, wanted)) {
         return;
     }
-    while (reported_values_next(&task->values, now_us, items, names, &up.values)) {
+    if (reported_values_next(&task->values, now_us, items, names, &up.values)) {
         task->session->ops->send(task->session, &up);
     }
 }
@@ -44,9 +44,10 @@ void task_flush_values(struct task *task, uint64_t timeout_us)
         .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
     pthread_mutex_lock(&task->lock);
     task_send_values(task, true);
-    while (task->values.sent > task->values.stored && task->core.connected && !task->lost &&
+    while (reported_values_are_left(&task->values) && task->core.connected && !task->lost &&
            task->core.phase != TASK_EXIT && clock_monotonic_us() < end_us) {
         pthread_cond_timedwait(&task->changed, &task->lock, &end);
+        task_send_values(task, true);
     }
     pthread_mutex_unlock(&task->lock);
 }
