@@ -51,8 +51,9 @@ bool reported_values_add(struct reported_values *values, const char *name, uint6
  */
 bool reported_values_are_due(const struct reported_values *values, uint64_t now_us, bool wanted);
 
-/* The next message: at most LIMIT_REPORTED_VALUES values, in `items`, which has room for so many;
- * false: there is none now, because the one before it is not acknowledged, say. Borrowed until the next call of this file. */
+/* The next message: at most LIMIT_REPORTED_VALUES values, in `items`, which has room for so many.
+ * False: there is none now; the one before it is not acknowledged, say. Borrowed until the next
+ * call of this file. */
 bool reported_values_next(struct reported_values *values, uint64_t now_us,
     struct reported_value *items, const char **names, struct task_values *ret_message);
 
