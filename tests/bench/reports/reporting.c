@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     }
     uint64_t steps = strtoull(argv[1], NULL, 10);
     busy_s = strtod(argv[2], NULL) * 1e-6;
-    int reports = atoi(argv[3]);
+    int reports = (int)strtol(argv[3], NULL, 10);
     double reporting_s = 0;
     cadre_strategy *strategy;
     CADRE_CHECK(cadre_strategy_default(&strategy));
