@@ -249,6 +249,10 @@ static void engine_show(
     struct engine *engine, struct link_id link, const struct agent_relay_up *relay_up)
 {
     struct directory_entry *entry = directory_find(&engine->directory, relay_up->task.job);
+    if (relay_up->up.type == TASK_UP_PROGRESS && relay_up->up.progress.fetch.kind != FETCH_NONE) {
+        engine_note_fetch(engine, link, relay_up->task, &relay_up->up.progress.fetch);
+        return;
+    }
     if (entry == NULL || !engine_task_on_link(engine, relay_up->task, link)) {
         return;
     }
@@ -309,6 +313,7 @@ void engine_agent_up(
         break;
     case AGENT_UP_HEARTBEAT:
         engine_note_certificate(engine, link, up->certificate_ends_us);
+        engine_note_fetches(engine, link, &up->heartbeat);
         break;
     case AGENT_UP_TASK_STARTED:
         engine_note_task(engine, up->started.task.job, up->started.task.slot);

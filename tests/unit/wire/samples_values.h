@@ -182,6 +182,10 @@ static const struct shards_report sample_shards[] = {
 static const struct task_up shards = {.type = TASK_UP_SHARDS, .shards = SHARDS};
 static const struct task_up shards_bare = {
     .type = TASK_UP_SHARDS, .shards = {.name = "t", .policy = ""}};
+static const struct task_up progress_of_fetch = {.type = TASK_UP_PROGRESS,
+    .progress = {.stream = "",
+        .left_s = -1,
+        .fetch = {.kind = FETCH_READ, .done_bytes = 74, .whole_bytes = 75, .elapsed_us = 76}}};
 static const struct task_up progress_bare = {.type = TASK_UP_PROGRESS, .progress = {.stream = ""}};
 
 static const struct roster_entry roster[] = {
@@ -355,6 +359,14 @@ const struct agent_up sample_agent_hello = {
         },
 };
 static const struct agent_up heartbeat = {.type = AGENT_UP_HEARTBEAT, .certificate_ends_us = 67};
+static const struct agent_fetch fetches[] = {
+    {.task = {{7}, 0, 3}, .fetch = {.kind = FETCH_FILES, .whole_bytes = 71}},
+    {.task = {{8}, 5, 4},
+        .fetch =
+            {.kind = FETCH_CHECK, .done_bytes = 72, .whole_bytes = 73, .elapsed_us = INT64_MAX}},
+};
+static const struct agent_up heartbeat_with_fetches = {
+    .type = AGENT_UP_HEARTBEAT, .heartbeat = {.fetches = fetches, .fetch_count = 2}};
 static const struct agent_up draining = {.type = AGENT_UP_DRAINING};
 const struct agent_up sample_agent_arrived = {
     .type = AGENT_UP_ARRIVED,
