@@ -222,18 +222,19 @@ static void mesh_listener_refuse(struct pending_connection *pending_connection,
     mesh_listener_close_pending(pending_connection);
 }
 
-/* The hello is complete: answer it, let it wait for a newer generation, or refuse it (protocol,
- * rule 13). */
+/* The hello is complete: answer it, let it wait for another mesh of this generation or of a newer
+ * one, or refuse it (protocol, rule 13). */
 static void mesh_listener_greet(struct mesh_listener *listener,
     struct pending_connection *pending_connection, const struct listener_terms *terms,
     char refusal[LISTENER_REFUSAL_BYTES])
 {
     const struct handshake_hello *hello = &pending_connection->hello;
-    if (hello->generation > terms->generation) {
+    bool other = hello->generation == terms->generation && hello->nonce != terms->nonce;
+    if (hello->generation > terms->generation || other) {
         mesh_listener_watch(listener, pending_connection, false);
         return;
     }
-    if (hello->generation < terms->generation || hello->nonce != terms->nonce) {
+    if (hello->generation < terms->generation) {
         mesh_listener_refuse(pending_connection, refusal, "it is of another generation");
         return;
     }
