@@ -27,6 +27,30 @@ static void get_out(cadre_status status, const char *reason, void *user)
         }                                                                                          \
     } while (0)
 
+/* Between two tasks, each of which has two numbers of its own. */
+static void messages(void)
+{
+    const float own[2] = {(float)cadre_rank(), 10 + (float)cadre_rank()};
+    float other[2];
+
+    /* MPI_Send, MPI_Recv: the two meet */
+    float message = 3;
+    if (cadre_rank() == 0) {
+        CADRE_CHECK(cadre_plain_send(&message, 1, CADRE_F32, 1));
+    } else {
+        CADRE_CHECK(cadre_plain_recv(&message, 1, CADRE_F32, 0));
+    }
+
+    /* MPI_Sendrecv: around a ring, and in a row that has ends */
+    const uint32_t next = (cadre_rank() + 1) % cadre_world_size();
+    const uint32_t before = next; /* there are two */
+    CADRE_CHECK(cadre_plain_send_recv(own, 2, next, other, 2, before, CADRE_F32));
+    MUST(other[0] == 1 - own[0]);
+    CADRE_CHECK(cadre_plain_send_recv(own, 2, cadre_rank() == 0 ? 1 : CADRE_PLAIN_NO_TASK, other, 2,
+        cadre_rank() == 1 ? 0 : CADRE_PLAIN_NO_TASK, CADRE_F32));
+    MUST(other[0] == (cadre_rank() == 1 ? 0 : 1));
+}
+
 /* MPI_Comm_split: all tasks in the opposite order, and each of that group alone. */
 static void groups(void)
 {
@@ -87,22 +111,7 @@ static int task(int argc, char **argv)
     MUST(values[0] == (cadre_rank() == 0 ? 3 : 20));
     cadre_plain_free(values);
 
-    /* MPI_Send, MPI_Recv: the two meet */
-    float message = 3;
-    if (cadre_rank() == 0) {
-        CADRE_CHECK(cadre_plain_send(&message, 1, CADRE_F32, 1));
-    } else {
-        CADRE_CHECK(cadre_plain_recv(&message, 1, CADRE_F32, 0));
-    }
-
-    /* MPI_Sendrecv: around a ring, and in a row that has ends */
-    const uint32_t next = (cadre_rank() + 1) % cadre_world_size();
-    const uint32_t before = next; /* there are two */
-    CADRE_CHECK(cadre_plain_send_recv(own, 2, next, own_copy, 2, before, CADRE_F32));
-    MUST(own_copy[0] == 1 - own[0]);
-    CADRE_CHECK(cadre_plain_send_recv(own, 2, cadre_rank() == 0 ? 1 : CADRE_PLAIN_NO_TASK, own_copy,
-        2, cadre_rank() == 1 ? 0 : CADRE_PLAIN_NO_TASK, CADRE_F32));
-    MUST(own_copy[0] == (cadre_rank() == 1 ? 0 : 1));
+    messages();
     groups();
 
     /* any bytes: here the id that rank 0 has made, all that NCCL needs of a bootstrap */

@@ -122,8 +122,8 @@ CADRE_API cadre_status cadre_plain_reduce_scatter(
  * it; on one host messages go through shared memory. A sum over many tasks is a collective: faster
  * than the messages that it would take. --- */
 
-/* In the place of a task: nobody. A message to or from it is none, and leaves the memory as it is:
- * at the ends of a row of tasks. (MPI_PROC_NULL.) */
+/* In the place of a task: there is none. Nothing is sent or received then, and the memory stays as
+ * it is: at the ends of a row of tasks. (MPI_PROC_NULL.) */
 #define CADRE_PLAIN_NO_TASK UINT32_MAX
 
 /* `count` elements of any type but CADRE_STRING, to task `to`. INVALID_ARGUMENT: there is no such

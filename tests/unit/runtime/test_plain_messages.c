@@ -82,7 +82,7 @@ static void check_ring(size_t count, bool shared)
     room_free(&room);
 }
 
-/* A row without a wrap: nobody is at its ends. */
+/* A row, not a ring: there is no task beyond its ends. */
 static void check_row(void)
 {
     const uint32_t own = cadre_rank();

@@ -315,7 +315,7 @@ static void mesh_listener_advance(struct mesh_listener *listener,
     }
     bool own = !of_another_mesh(&pending_connection->hello, terms);
     if (pending_connection->state == PENDING_CHALLENGED) {
-        mesh_listener_watch(listener, pending_connection, own); /* what is not read wakes nobody */
+        mesh_listener_watch(listener, pending_connection, own);
     }
     if (pending_connection->state == PENDING_CHALLENGED && own &&
         read_fully(pending_connection->fd, pending_connection->mac, sizeof pending_connection->mac,

@@ -6,7 +6,6 @@
  *                                                                        └▶ its mesh is formed */
 #include "worker/library/runtime/plain/plain_group.h"
 
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +89,7 @@ static void group_free(struct cadre_plain_group *group)
 {
     plain_pairs_close(group);
     plain_mesh_close(group->plain, group->mesh);
-    OPENSSL_cleanse(group->key, sizeof group->key);
+    explicit_bzero(group->key, sizeof group->key);
     free(group->numbers);
     free((void *)(uintptr_t)group->members);
     free(group);

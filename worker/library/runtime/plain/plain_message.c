@@ -47,8 +47,8 @@ static cadre_status check_message(const struct cadre_plain_group *group,
     }
     if (message->partner >= group->size) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was called with %u for `%s`, and the %s has the tasks 0 to %u; nobody is "
-            "CADRE_PLAIN_NO_TASK",
+            "%s was called with %u for `%s`, and the %s has the tasks 0 to %u; where there is "
+            "none give CADRE_PLAIN_NO_TASK",
             exchange->function, message->partner, message->partner_name,
             group->numbers != NULL ? "group" : "job", group->size - 1);
     }

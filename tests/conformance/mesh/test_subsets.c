@@ -10,10 +10,10 @@
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
 
-#define PARTS_MAX (WORLD_TASKS_MAX * (WORLD_TASKS_MAX - 1) / 2)
+#define PAIRS_MAX (WORLD_TASKS_MAX * (WORLD_TASKS_MAX - 1) / 2)
 
 /* A mesh of two tasks, seen from both. */
-struct part {
+struct pair {
     uint32_t tasks[2];
     struct mesh *meshes[2];
     cadre_status status[2];
@@ -22,35 +22,35 @@ struct part {
 static const struct world_layout apart = {
     .name = "2 hosts of 2 and 1 of 1", .replicas = {1, 1, 1, 1, 1}, .hosts = {0, 0, 1, 1, 2}};
 
-static void part_post(struct world *world, struct part *part, uint32_t end, uint64_t which)
+static void pair_post(struct world *world, struct pair *pair, uint32_t end, uint64_t which)
 {
     struct cadre_error error;
     const struct mesh_member members[2] = {
-        world->members[part->tasks[0]], world->members[part->tasks[1]]};
-    struct mesh_config config = world_config(world, part->tasks[end]);
+        world->members[pair->tasks[0]], world->members[pair->tasks[1]]};
+    struct mesh_config config = world_config(world, pair->tasks[end]);
     config.rank = end;
     config.members = members;
     config.member_count = 2;
-    config.numbers = part->tasks;
+    config.numbers = pair->tasks;
     mesh_key_derive(world->key, &which, 1, config.key, &config.nonce);
-    assert_ok(mesh_host_ops.form_post(&config, &part->meshes[end], &error), &error);
-    part->status[end] = CADRE_PENDING;
+    assert_ok(mesh_host_ops.form_post(&config, &pair->meshes[end], &error), &error);
+    pair->status[end] = CADRE_PENDING;
 }
 
 /* Looks at all in this order again and again. */
-static void parts_form(struct part *parts, size_t count)
+static void pairs_form(struct pair *pairs, size_t count)
 {
     struct cadre_error error;
     uint64_t end_us = clock_monotonic_us() + speed_scaled_us(WORLD_PATIENCE_US);
     for (size_t left = 2 * count; left > 0;) {
         for (size_t i = 0; i < 2 * count; i++) {
-            struct part *part = &parts[i / 2];
-            if (part->status[i % 2] == CADRE_PENDING) {
-                part->status[i % 2] = mesh_host_ops.form_test(part->meshes[i % 2], &error);
-                left -= part->status[i % 2] == CADRE_OK;
+            struct pair *pair = &pairs[i / 2];
+            if (pair->status[i % 2] == CADRE_PENDING) {
+                pair->status[i % 2] = mesh_host_ops.form_test(pair->meshes[i % 2], &error);
+                left -= pair->status[i % 2] == CADRE_OK;
             }
-            if (part->status[i % 2] != CADRE_OK && part->status[i % 2] != CADRE_PENDING) {
-                fail_msg("tasks %u and %u: %s", part->tasks[0], part->tasks[1], error.text);
+            if (pair->status[i % 2] != CADRE_OK && pair->status[i % 2] != CADRE_PENDING) {
+                fail_msg("tasks %u and %u: %s", pair->tasks[0], pair->tasks[1], error.text);
             }
         }
         assert_true(clock_monotonic_us() < end_us);
@@ -75,32 +75,32 @@ static void *take(void *user)
 }
 
 /* From the first to the second of the two. */
-static void part_works(struct part *part)
+static void pair_works(struct pair *pair)
 {
-    struct taker taker = {.mesh = part->meshes[1]};
-    struct taker giver = {.mesh = part->meshes[0], .value = part->tasks[0] * 16 + part->tasks[1]};
+    struct taker taker = {.mesh = pair->meshes[1]};
+    struct taker giver = {.mesh = pair->meshes[0], .value = pair->tasks[0] * 16 + pair->tasks[1]};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, take, &taker), 0);
     take(&giver);
     pthread_join(thread, NULL);
     assert_ok(giver.status, &giver.error);
     assert_ok(taker.status, &taker.error);
-    assert_int_equal(taker.value, part->tasks[0] * 16 + part->tasks[1]);
+    assert_int_equal(taker.value, pair->tasks[0] * 16 + pair->tasks[1]);
 }
 
-static void close_parts(struct part *parts, size_t count)
+static void close_pairs(struct pair *pairs, size_t count)
 {
     for (size_t i = 0; i < 2 * count; i++) {
-        mesh_host_ops.close(parts[i / 2].meshes[i % 2]);
+        mesh_host_ops.close(pairs[i / 2].meshes[i % 2]);
     }
 }
 
-static size_t all_pairs(const struct world *world, struct part *parts)
+static size_t all_pairs(const struct world *world, struct pair *pairs)
 {
     size_t count = 0;
     for (uint32_t high = 1; high < world->task_count; high++) {
         for (uint32_t low = 0; low < high; low++) {
-            parts[count++] = (struct part){.tasks = {low, high}};
+            pairs[count++] = (struct pair){.tasks = {low, high}};
         }
     }
     return count;
@@ -110,28 +110,28 @@ static void every_two_tasks(void **state)
 {
     (void)state;
     struct world world;
-    struct part parts[PARTS_MAX];
+    struct pair pairs[PAIRS_MAX];
     world_open(&world, &apart);
     world_form(&world);
-    size_t count = all_pairs(&world, parts);
+    size_t count = all_pairs(&world, pairs);
     for (size_t i = 0; i < 2 * count; i++) { /* the ends of a pair in opposite orders */
         size_t at = i < count ? i : 2 * count - 1 - i;
-        part_post(&world, &parts[at], i < count ? 1 : 0, at);
+        pair_post(&world, &pairs[at], i < count ? 1 : 0, at);
     }
-    parts_form(parts, count);
+    pairs_form(pairs, count);
     for (size_t i = 0; i < count; i++) {
-        part_works(&parts[i]);
+        pair_works(&pairs[i]);
     }
     world_run_ok(&world, world_sum_of_ones, NULL); /* that of all still works */
     for (size_t i = 0; i < count; i++) {
-        part_works(&parts[count - 1 - i]);
+        pair_works(&pairs[count - 1 - i]);
     }
-    close_parts(parts, count);
+    close_pairs(pairs, count);
     world_run_ok(&world, world_sum_of_ones, NULL);
     world_close(&world);
 }
 
-/* Of another key nobody is admitted, and keys of other numbers are other ones. */
+/* Keys and nonces of other numbers are other ones, and the same numbers give the same. */
 static void keys_differ(void **state)
 {
     (void)state;
@@ -161,18 +161,18 @@ static void errors_have_numbers_of_the_job(void **state)
 {
     (void)state;
     struct world world;
-    struct part part = {.tasks = {3, 4}};
+    struct pair pair = {.tasks = {3, 4}};
     world_open(&world, &apart);
     world_form(&world);
-    part_post(&world, &part, 0, 1);
-    part_post(&world, &part, 1, 1);
-    parts_form(&part, 1);
-    mesh_host_ops.close(part.meshes[0]);
-    struct taker taker = {.mesh = part.meshes[1]};
+    pair_post(&world, &pair, 0, 1);
+    pair_post(&world, &pair, 1, 1);
+    pairs_form(&pair, 1);
+    mesh_host_ops.close(pair.meshes[0]);
+    struct taker taker = {.mesh = pair.meshes[1]};
     take(&taker);
     assert_int_equal(taker.status, CADRE_ABORTED);
     assert_non_null(strstr(taker.error.text, "the task of rank 3"));
-    mesh_host_ops.close(part.meshes[1]);
+    mesh_host_ops.close(pair.meshes[1]);
     world_close(&world);
 }
 
