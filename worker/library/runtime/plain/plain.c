@@ -34,14 +34,34 @@ static cadre_status check_roster(const struct task_roster *roster, struct cadre_
 
 static cadre_status form_mesh(struct plain *plain, struct cadre_error *error)
 {
-    CADRE_ASSERT(plain->mesh == NULL);
+    struct mesh *mesh = NULL;
+    CADRE_ASSERT(plain->all.mesh == NULL);
     /* Waits are not reported to the coordinator: it measures them by steps, and there are none. */
     const struct membership membership = {
         .environment = plain->environment, .listener = plain->listener};
     CADRE_TRY(check_roster(&plain->roster, error));
-    CADRE_TRY(membership_post(&membership, &plain->roster, &plain->mesh, error));
-    task_attach_mesh(plain->task, plain->mesh);
-    return membership_wait(&membership, plain->mesh, error);
+    CADRE_TRY(membership_post(&membership, &plain->roster, &mesh, error));
+    task_attach_mesh(plain->task, mesh);
+    plain_group_take_all(plain, mesh);
+    return membership_wait(&membership, mesh, error);
+}
+
+/* A task that comes when the others have begun is no member of their generation. It waits for the
+ * end of that, which is the end of this process as well: started again it gets the newest state. */
+static cadre_status await_generation(struct plain *plain, struct cadre_error *error)
+{
+    bool warm = false;
+    CADRE_TRY(task_await_assignment(plain->task, &warm, error));
+    if (warm) {
+        task_join(plain->task, 0);
+    }
+    cadre_status status = task_await_plan(plain->task, &plain->roster, error);
+    if (warm && status == CADRE_ABORTED) {
+        cadre_check_set_exit_code(CADRE_CANCELLED, CADRE_EXIT_PREEMPTED);
+        return cadre_error_set(error, CADRE_CANCELLED,
+            "this task waited for the others to save: the job begins again with it, or has ended");
+    }
+    return status;
 }
 
 static cadre_status join_job(struct plain *plain, struct cadre_error *error)
@@ -50,9 +70,9 @@ static cadre_status join_job(struct plain *plain, struct cadre_error *error)
     struct session *session;
     CADRE_TRY(membership_listen(plain->environment, &plain->listener, address, error));
     CADRE_TRY(program_take_session(&session, error));
-    CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
-    task_keeps_own_state(plain->task);
-    CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
+    const struct task_identity identity = {.replicas = 1, .mesh_address = address, .plain = true};
+    CADRE_TRY(membership_open(session, identity, &plain->task, error));
+    CADRE_TRY(await_generation(plain, error));
     plain->saves.position = plain->roster.resume;
     cadre_status status = form_mesh(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {
@@ -88,10 +108,8 @@ static struct plain_ranks standing_in(const struct task_roster *roster)
 static void plain_close(struct plain *plain)
 {
     plain_abort_watch_close(&plain->watch);
-    if (plain->mesh != NULL) {
-        task_attach_mesh(plain->task, NULL);
-        plain->mesh->ops->close(plain->mesh);
-    }
+    plain_sender_close(&plain->sender);
+    plain_groups_close(plain);
     task_close(plain->task);
     mesh_listener_close(plain->listener);
     task_roster_clear(&plain->roster);
@@ -163,7 +181,8 @@ static cadre_status finish_task(struct plain *plain, struct cadre_error *error)
         return error->code;
     }
     snprintf(text, sizeof text, "task %u calls cadre_plain_finish", plain->roster.rank);
-    CADRE_TRY(plain_barrier(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
+    CADRE_TRY(plain_group_barrier(
+        &plain->all, collective_key_text(0, "cadre_plain_finish"), text, error));
     CADRE_TRY(plain_take_last_step(plain, error));
     plain_abort_watch_close(&plain->watch);
     if (plain->saves.synced ||
@@ -177,7 +196,7 @@ int cadre_plain_finish(void)
 {
     struct cadre_error error = {0};
     struct plain *plain = NULL;
-    bool preempted = false;
+    bool left = false;
     cadre_status status = CADRE_OK;
     if (plain_is_abort_watch()) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
@@ -189,11 +208,11 @@ int cadre_plain_finish(void)
     if (status == CADRE_OK) {
         plain_report_end(plain);
         status = finish_task(plain, &error);
-        preempted = plain->saves.preempted;
+        left = plain->saves.left;
         plain_current_end(plain);
         plain_close(plain);
     }
-    if (status == CADRE_CANCELLED && preempted) {
+    if (status == CADRE_CANCELLED && left) {
         return CADRE_EXIT_PREEMPTED;
     }
     if (status != CADRE_OK) {
