@@ -47,7 +47,7 @@ struct plain_abort_watch {
 struct plain_saves {
     bool synced;       /* since the first save this task is at a step of its job */
     uint64_t position; /* of the job: states that were saved before */
-    bool preempted;    /* the job has left its hosts; its state is saved */
+    bool left;         /* the job goes on in other processes; its state is saved */
     char run[33];      /* rank 0: the run whose files it may remove; "": not known yet */
 };
 
