@@ -117,7 +117,7 @@ static void decide_forming(struct core *core, struct job *job)
             .source = NONE,
             .first = true};
         plan_make(core, job, &choice);
-    } else if (underfilled_lack(core, job) > 0 &&
+    } else if (underfilled_lack(core, job) > 0 && plain_is_gathered(job) &&
                (job->silent == 0 || !ps_job_is_set(&job->ps_job))) {
         abort_arm_wait(core, job);
         core->placement_due |=
