@@ -89,8 +89,8 @@ static void all_begin_again_with_those_that_came(void **state)
     expect_output(s, "record! job 1: plan g2 from 4, restarted of 0 1 2\n"
                      "tell job 1: plan g2\n"
                      "tell job 1: release g2 to 4\n");
-    assert_string_equal(script_job_text(s, 1),
-        "1 task joins; all tasks began again from the checkpoint of step 4");
+    assert_string_equal(
+        script_job_text(s, 1), "1 task joins; all tasks began again from the checkpoint of step 4");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
 }
@@ -155,8 +155,7 @@ static void what_waits_is_shown(void **state)
 {
     (void)state;
     struct script *s = stage_waiting();
-    assert_string_equal(
-        script_job_text(s, 1), "2 of 4 tasks run, 1 more waits for the next save");
+    assert_string_equal(script_job_text(s, 1), "2 of 4 tasks run, 1 more waits for the next save");
     script_close(s);
 }
 
