@@ -72,6 +72,9 @@ void plain_current_begin(struct plain *plain, const struct plain_ranks *at);
 /* The end of the program, after which no function can be called. */
 void plain_current_end(struct plain *plain);
 
+/* NULL before the beginning and after the end. */
+const struct plain *plain_current(void);
+
 /* Whether the calling thread is the one of cadre_on_abort. */
 bool plain_is_abort_watch(void);
 
