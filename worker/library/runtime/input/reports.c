@@ -14,6 +14,7 @@
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/summaries/summaries.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
 
@@ -198,6 +199,10 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, double val
     }
     if (status == CADRE_OK) {
         status = reports_metric(strategy, name, value, &error);
+    }
+    if (status == CADRE_OK) {
+        status = summaries_add(strategy,
+            &(struct summary_event){.kind = SUMMARY_SCALAR, .tag = name, .scalar = value}, &error);
     }
     return api_return(status, &error);
 }
