@@ -272,9 +272,9 @@ void event_file_close(struct event_file *file)
     pthread_mutex_unlock(&file->lock);
     pthread_join(file->thread, NULL);
     if (file->dropped > 0 || file->taken.size > 0) {
-        show_warning("TensorBoard's event file %s lacks the last values: its disk was full or too "
-                     "slow (%" PRIu64 " values were dropped, %zu bytes were not written)",
-            file->path, file->dropped, file->taken.size - file->written);
+        show_warning("TensorBoard's event file in %s lacks values: its disk was full or too slow "
+                     "(%" PRIu64 " values were dropped, %zu bytes were not written)",
+            file->target.folder, file->dropped, file->taken.size - file->written);
     }
     event_file_free(file);
 }

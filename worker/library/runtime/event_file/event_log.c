@@ -159,6 +159,9 @@ void event_log_lead(struct event_log *log, uint64_t generation, uint64_t positio
     log->start = position + 1;
     if (log->own) {
         begin_or_warn(log);
+    } else { /* the chief before it may have written more than this task would */
+        wire_buffer_clear(&log->older.frames);
+        wire_buffer_clear(&log->newer.frames);
     }
 }
 
