@@ -25,6 +25,7 @@
 #define GATHER_US    (CADRE_US_PER_S / 4) /* from the first frame to the write of all */
 #define RETRY_US     (2 * CADRE_US_PER_S) /* after a failure */
 #define FLUSH_US     CADRE_US_PER_S
+#define MUCH_BYTES   ((size_t)1 << 20) /* is written at once */
 #define NAMES_TRIED  1000
 #define MEMORY_BYTES ((size_t)64 << 10)
 
@@ -102,13 +103,13 @@ static void warn_once(struct event_file *file, const struct cadre_error *error)
     }
 }
 
-/* Under the lock: until `until_us`, or a call of event_file_flush or _close. */
-static void await_call(struct event_file *file, uint64_t until_us)
+/* Under the lock: until `until_us`, so many bytes, or a call of event_file_flush or _close. */
+static void await_call(struct event_file *file, uint64_t until_us, size_t bytes)
 {
     const struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
         .tv_nsec = (long)(until_us % CADRE_US_PER_S * 1000)};
     while (!file->closing && file->flush_done == file->flush_wanted &&
-           clock_monotonic_us() < until_us) {
+           file->appended.size < bytes && clock_monotonic_us() < until_us) {
         pthread_cond_timedwait(&file->changed, &file->lock, &until);
     }
 }
@@ -153,14 +154,14 @@ static void *event_file_write_on(void *user)
                file->appended.size + file->unwritten == 0) {
             pthread_cond_wait(&file->changed, &file->lock);
         }
-        await_call(file, clock_monotonic_us() + GATHER_US);
+        await_call(file, clock_monotonic_us() + GATHER_US, MUCH_BYTES);
         bool last = file->closing;
         bool good = event_file_turn(file);
         if (last) {
             break;
         }
         if (!good) {
-            await_call(file, clock_monotonic_us() + RETRY_US);
+            await_call(file, clock_monotonic_us() + RETRY_US, SIZE_MAX);
         }
     }
     pthread_mutex_unlock(&file->lock);
@@ -223,7 +224,7 @@ cadre_status event_file_open(const struct event_target *target, uint64_t generat
 void event_file_append(struct event_file *file, const void *frames, size_t size)
 {
     pthread_mutex_lock(&file->lock);
-    bool first = file->appended.size == 0;
+    size_t before = file->appended.size;
     size_t room = file->appended.size + file->unwritten;
     bool fits = room <= EVENT_FILE_KEPT_BYTES && size <= EVENT_FILE_KEPT_BYTES - room;
     if (fits &&
@@ -235,7 +236,8 @@ void event_file_append(struct event_file *file, const void *frames, size_t size)
     } else {
         file->dropped++;
     }
-    if (first) {
+    bool much = before < MUCH_BYTES && file->appended.size >= MUCH_BYTES;
+    if (before == 0 || much) {
         pthread_cond_broadcast(&file->changed);
     }
     pthread_mutex_unlock(&file->lock);
