@@ -79,8 +79,8 @@ static cadre_status read_block(int fd, const struct checkpoint_content *content,
     return CADRE_OK;
 }
 
-static cadre_status check_blocks(
-    int fd, const struct checkpoint_content *content, struct cadre_error *error)
+static cadre_status check_blocks(int fd, const struct checkpoint_content *content,
+    struct checkpoint_counts *counts, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *bytes = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
     if (bytes == NULL) {
@@ -97,12 +97,13 @@ static cadre_status check_blocks(
                 "block %zu of %zu of %s does not have its hash", i + 1, content->block_count,
                 content->file_name);
         }
+        atomic_fetch_add(&counts->done_bytes, block->bytes);
     }
     return CADRE_OK;
 }
 
-static cadre_status check_tensors(
-    const char *folder, const struct checkpoint_content *content, struct cadre_error *error)
+static cadre_status check_tensors(const char *folder, const struct checkpoint_content *content,
+    struct checkpoint_counts *counts, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = path_of(folder, content->file_name);
     CADRE_CLOSE_AT_EXIT int fd = -1;
@@ -120,7 +121,8 @@ static cadre_status check_tensors(
             "%s has %" PRIu64 " bytes, not the %" PRIu64 " of its manifest", content->file_name,
             size, content->file_bytes);
     }
-    return check_blocks(fd, content, error);
+    atomic_store(&counts->whole_bytes, content->file_bytes);
+    return check_blocks(fd, content, counts, error);
 }
 
 /* DATA_LOSS: it is missing; *ret_text is the caller's to free. */
@@ -162,7 +164,8 @@ static cadre_status choose_check(
         return cadre_error_set(
             error, CADRE_DATA_LOSS, "%s is of step %" PRIu64, name, content.position);
     }
-    CADRE_TRY(check_tensors(folder, &content, error));
+    struct checkpoint_counts counts = {0};
+    CADRE_TRY(check_tensors(folder, &content, &counts, error));
     *ret_path = path;
     path = NULL;
     return CADRE_OK;
@@ -182,8 +185,8 @@ static bool tensors_exist(const char *path)
     return access(tensors, F_OK) == 0;
 }
 
-cadre_status checkpoint_check(
-    const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], struct cadre_error *error)
+cadre_status checkpoint_check(const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES],
+    struct checkpoint_counts *counts, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *text = NULL;
     CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
@@ -204,7 +207,7 @@ cadre_status checkpoint_check(
     }
     CADRE_TRY(parse_manifest(path, text, size, &content, error));
     CADRE_FREE_AT_EXIT char *folder = strndup(path, (size_t)(slash - path));
-    return folder != NULL ? check_tensors(folder, &content, error) : no_memory(error);
+    return folder != NULL ? check_tensors(folder, &content, counts, error) : no_memory(error);
 }
 
 /* ---- those of a folder ---- */

@@ -5,6 +5,7 @@
 #ifndef CADRE_CHECKPOINT_CHOOSE_H
 #define CADRE_CHECKPOINT_CHOOSE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,12 +35,18 @@ void checkpoint_choice_free(struct checkpoint_choice *choice);
  * one that cannot be looked into. */
 bool checkpoint_exists(const char *folder, uint64_t *ret_position);
 
+/* How far it is; any thread may read it meanwhile. */
+struct checkpoint_counts {
+    atomic_ullong done_bytes;
+    atomic_ullong whole_bytes; /* 0: not known yet */
+};
+
 /* Checks a published checkpoint, given by the path of its manifest and the hash of that:
- * everything is read. DATA_LOSS: the manifest, the tensors or a byte of them has changed, or one
- * of the two is missing. NOT_FOUND: both are, as where a folder is not mounted; UNAVAILABLE: it
- * cannot be read now. */
-cadre_status checkpoint_check(
-    const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], struct cadre_error *error);
+ * everything is read, and counted in `counts`. DATA_LOSS: the manifest, the tensors or a byte of
+ * them has changed, or one of the two is missing. NOT_FOUND: both are, as where a folder is not
+ * mounted; UNAVAILABLE: it cannot be read now. */
+cadre_status checkpoint_check(const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES],
+    struct checkpoint_counts *counts, struct cadre_error *error);
 
 /* The checkpoint whose manifest is, or should be, at `path` was named and is not whole: adds to the
  * error which one beside it is, if there is one. Other errors than DATA_LOSS, NOT_FOUND and

@@ -116,6 +116,15 @@ static void view_progress(
         .metric_count = progress->metric_count};
 }
 
+static const char *fetch_name(enum fetch_kind kind)
+{
+    static const char *const names[] = {[FETCH_NONE] = "",
+        [FETCH_FILES] = "files",
+        [FETCH_CHECKPOINT] = "checkpoint",
+        [FETCH_CHECK] = "check"};
+    return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+}
+
 static void view_task(const struct task_info *info, cadre_job_task *ret_task)
 {
     *ret_task = (cadre_job_task){.task = info->slot,
@@ -130,7 +139,11 @@ static void view_task(const struct task_info *info, cadre_job_task *ret_task)
         .uses_cadre = info->uses_cadre,
         .log_bytes = info->log_bytes,
         .type = role_name(info->role),
-        .index = info->index};
+        .index = info->index,
+        .fetch = {.what = fetch_name(info->fetch.kind),
+            .done_bytes = info->fetch.done_bytes,
+            .whole_bytes = info->fetch.whole_bytes,
+            .elapsed_us = info->fetch.elapsed_us}};
 }
 
 size_t view_metric_count(const struct job_info *info)

@@ -38,6 +38,16 @@ struct agent_hello {
     struct term seen; /* the newest coordinator that the daemon has accepted */
 };
 
+struct agent_fetch {
+    struct task_ref task;
+    struct task_fetch fetch;
+};
+
+struct agent_heartbeat {
+    const struct agent_fetch *fetches; /* of tasks that are being prepared, as far as it is new */
+    size_t fetch_count;
+};
+
 /* The local tasks of one generation, folded: the least of each watermark over them, but the largest
  * `wanted`. */
 struct agent_arrived {
@@ -105,6 +115,7 @@ struct agent_up {
     uint64_t certificate_ends_us; /* wall clock; with a hello or heartbeat; 0: unchanged, or none */
     union {
         struct agent_hello hello;
+        struct agent_heartbeat heartbeat;
         struct agent_arrived arrived;
         struct agent_task_started started;
         struct agent_task_gone gone;

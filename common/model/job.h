@@ -112,6 +112,22 @@ struct task_exit {
     char text[LIMIT_TEXT_BYTES]; /* why it did not start, or its last line on stderr; may be "" */
 };
 
+/* What a task lacks before its program can go on. */
+enum fetch_kind {
+    FETCH_NONE = 0,
+    FETCH_FILES,      /* its program and files, from the coordinator */
+    FETCH_CHECKPOINT, /* the checkpoint that it goes on from, from the coordinator */
+    FETCH_CHECK       /* that checkpoint is in a shared folder, and the daemon checks it there */
+};
+
+/* How much of it there is; for people, never for a decision. */
+struct task_fetch {
+    enum fetch_kind kind; /* FETCH_NONE: all zero */
+    uint64_t done_bytes;
+    uint64_t whole_bytes; /* that travel or are read */
+    uint64_t elapsed_us;  /* since it began */
+};
+
 struct metric {
     const char *name;
     double value;
@@ -165,6 +181,7 @@ struct task_info {
     struct task_exit exit;
     bool uses_cadre; /* it has sent hello */
     uint64_t log_bytes;
+    struct task_fetch fetch;
 };
 
 struct job_info {

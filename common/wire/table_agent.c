@@ -122,8 +122,20 @@ ROWS(AgentLog) = {
 };
 static TABLE_WITH(AgentLog, agent_log, .after_take = log_after_take);
 
-WIRE_MODEL(AgentHeartbeat, struct agent_up);
-static TABLE_WITHOUT_ROWS(AgentHeartbeat, agent_heartbeat);
+WIRE_MODEL(AgentFetch, struct agent_fetch);
+
+ROWS(AgentFetch) = {
+    MESSAGE(AgentFetch, task, TaskRef),
+    MESSAGE(AgentFetch, fetch, TaskFetch),
+};
+static TABLE(AgentFetch, agent_fetch);
+
+WIRE_MODEL(AgentHeartbeat, struct agent_heartbeat);
+
+ROWS(AgentHeartbeat) = {
+    MESSAGES(AgentHeartbeat, fetches, AgentFetch, fetches, fetch_count, LIMIT_SLOTS_PER_WORKER),
+};
+static TABLE(AgentHeartbeat, agent_heartbeat);
 
 WIRE_MODEL(AgentDraining, struct agent_up);
 static TABLE_WITHOUT_ROWS(AgentDraining, agent_draining);
@@ -134,8 +146,8 @@ ROWS(AgentUp) = {
 
 ROWS(AgentUpMembers) = {
     MEMBER(AgentUp, hello, AgentHello, hello, AGENT_UP__MESSAGE_HELLO, AGENT_UP_HELLO),
-    MEMBER_INLINE(
-        AgentUp, heartbeat, AgentHeartbeat, AGENT_UP__MESSAGE_HEARTBEAT, AGENT_UP_HEARTBEAT),
+    MEMBER(AgentUp, heartbeat, AgentHeartbeat, heartbeat, AGENT_UP__MESSAGE_HEARTBEAT,
+        AGENT_UP_HEARTBEAT),
     MEMBER_INLINE(AgentUp, draining, AgentDraining, AGENT_UP__MESSAGE_DRAINING, AGENT_UP_DRAINING),
     MEMBER(AgentUp, arrived, AgentArrived, arrived, AGENT_UP__MESSAGE_ARRIVED, AGENT_UP_ARRIVED),
     MEMBER(AgentUp, started, AgentTaskStarted, started, AGENT_UP__MESSAGE_STARTED,

@@ -153,6 +153,23 @@ ROWS(Progress) = {
 };
 TABLE(Progress, progress);
 
+/* ---- what a task lacks ---- */
+
+static bool fetch_is_given(const void *model)
+{
+    const struct task_fetch *fetch = model;
+    return fetch->kind != FETCH_NONE;
+}
+
+/* Of a kind that this version has no name for the bytes are shown all the same. */
+ROWS(TaskFetch) = {
+    SIGNED(TaskFetch, kind, FETCH_FILES, INT32_MAX),
+    NUMBER_UP_TO(TaskFetch, done_bytes, whole_bytes),
+    SPAN(TaskFetch, whole_bytes),
+    SPAN(TaskFetch, elapsed_us),
+};
+TABLE_WITH(TaskFetch, task_fetch, .is_given = fetch_is_given);
+
 /* ---- which task reads which file ---- */
 
 WIRE_MODEL(ShardFile, struct shard_file);

@@ -158,6 +158,7 @@ ROWS(TaskInfo) = {
     MESSAGE_IF(TaskInfo, exit, TaskExit, has_exit),
     BOOL(TaskInfo, uses_cadre),
     COPY(TaskInfo, log_bytes),
+    MESSAGE_OR_NONE(TaskInfo, fetch, TaskFetch),
 };
 static TABLE(TaskInfo, task_info);
 

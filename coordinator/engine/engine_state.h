@@ -109,6 +109,10 @@ void engine_add_forget(struct engine *engine, struct job_id job, struct link_id 
 /* info.c: steps that are committed; of a live job the core may have more than the directory. */
 uint64_t engine_position(const struct engine *engine, const struct directory_entry *entry);
 
+/* fetches.c: what the worker on this link reports of its tasks. */
+void engine_note_fetches(
+    struct engine *engine, struct link_id link, const struct agent_heartbeat *heartbeat);
+
 /* turn.c: watchers of the job are notified when the rest of the turn is sent. */
 void engine_note_changed(struct engine *engine, struct job_id job);
 

@@ -249,6 +249,9 @@ static void fill_task(const struct engine *engine, const struct directory_entry 
         info->has_exit = view.has_exit;
         info->exit = task->exit; /* with the text, which the core does not keep */
         info->uses_cadre = view.sent_hello;
+        if (view.state == TASK_STARTING) {
+            info->fetch = task->fetch;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads TensorBoard's event files as TensorBoard does, with nothing of Cadre: frames with their checksums, messages by
-the published definitions (published/event.proto), the files of a folder by name, and SessionLog.START, which voids."""
+the published definitions (published_event.proto), the files of a folder by name, and SessionLog.START, which voids."""
 import math
 import os
 import struct
@@ -10,7 +10,7 @@ from testing import Failure, check, check_equal
 
 sys.path.insert(0, os.environ.get("CADRE_TEST_STUBS", ""))
 
-from published import event_pb2  # noqa: E402
+import published_event_pb2 as event_pb2  # noqa: E402
 
 START = event_pb2.SessionLog.START
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preloaded into a daemon. A disk that takes its time: each look at a file below SLOW_DISK_FOLDER
  * (fstatat) takes SLOW_DISK_MS longer, each write at an offset (pwrite) SLOW_DISK_WRITE_MS, each
- * call by a name SLOW_DISK_NAME_MS, in whatever thread. And a witness: each call on a file below
+ * call by a name SLOW_DISK_NAME_MS, in whatever thread. A disk that stands still: reads at an
+ * offset, and writes, of files whose paths have SLOW_DISK_HELD in them wait until the file
+ * SLOW_DISK_GATE is there. And a witness: each call on a file below
  * it that the daemon's first thread makes, which runs its loop, while the file
  * SLOW_DISK_FOLDER/witness is there is a line of that file. */
 #include <dirent.h>
@@ -55,6 +57,20 @@ static void wait_for_disk(const char *variable, int folder_fd, const char *path)
     char whole[PATH_MAX];
     if (ms != NULL && is_below(folder_fd, path, whole)) {
         (void)poll(NULL, 0, (int)strtol(ms, NULL, 10));
+    }
+}
+
+static void wait_at_gate(int fd)
+{
+    const char *held = getenv("SLOW_DISK_HELD");
+    const char *gate = getenv("SLOW_DISK_GATE");
+    char path[PATH_MAX];
+    if (held == NULL || gate == NULL) {
+        return;
+    }
+    (void)is_below(fd, NULL, path);
+    while (strstr(path, held) != NULL && syscall(SYS_faccessat, AT_FDCWD, gate, F_OK) != 0) {
+        (void)poll(NULL, 0, 10);
     }
 }
 
@@ -121,18 +137,21 @@ ssize_t read(int fd, void *bytes, size_t size)
 ssize_t write(int fd, const void *bytes, size_t size)
 {
     witness("write", fd, NULL);
+    wait_at_gate(fd);
     return syscall(SYS_write, fd, bytes, size);
 }
 
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
     witness("pread", fd, NULL);
+    wait_at_gate(fd);
     return syscall(SYS_pread64, fd, bytes, size, offset);
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
     witness("pwrite", fd, NULL);
+    wait_at_gate(fd);
     wait_for_disk("SLOW_DISK_WRITE_MS", fd, NULL);
     return syscall(SYS_pwrite64, fd, bytes, size, offset);
 }

@@ -88,6 +88,16 @@ typedef struct cadre_job_shards {
     size_t shown;
 } cadre_job_shards;
 
+/* How far a worker is with what a task lacks before its program can go on. */
+typedef struct cadre_job_fetch {
+    /* "files", "checkpoint": they come from the coordinator. "check": the checkpoint is in a shared
+     * folder, and is checked there. "": nothing is fetched. */
+    const char *what;
+    uint64_t done_bytes; /* at most whole_bytes */
+    uint64_t whole_bytes;
+    uint64_t elapsed_us; /* since it began: the rate is done_bytes in this time */
+} cadre_job_fetch;
+
 /* A process of the job. */
 typedef struct cadre_job_task {
     uint32_t task;        /* 0 to workers - 1 */
@@ -104,6 +114,7 @@ typedef struct cadre_job_task {
     const char *type; /* of a job with parameter servers: "chief", "worker", "ps", "evaluator"; else
                          "" */
     uint32_t index;   /* among those of its type, from 0 */
+    cadre_job_fetch fetch;
 } cadre_job_task;
 
 /* A job, as the coordinator has it. */

@@ -49,6 +49,19 @@ static json_t *of_progress(const cadre_job_progress *progress)
     return json;
 }
 
+static json_t *of_fetch(const cadre_job_fetch *fetch)
+{
+    if (fetch->what == NULL || fetch->what[0] == '\0') {
+        return json_null();
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "what", json_text(fetch->what));
+    json_object_set_new(json, "done_bytes", json_number(fetch->done_bytes));
+    json_object_set_new(json, "whole_bytes", json_number(fetch->whole_bytes));
+    json_object_set_new(json, "elapsed_us", json_number(fetch->elapsed_us));
+    return json;
+}
+
 static json_t *of_task(const cadre_job *job, const cadre_job_task *task)
 {
     json_t *json = json_object();
@@ -68,6 +81,7 @@ static json_t *of_task(const cadre_job *job, const cadre_job_task *task)
     json_object_set_new(json, "exit_text", json_text(task->exit_text));
     json_object_set_new(json, "uses_cadre", json_boolean(task->uses_cadre));
     json_object_set_new(json, "log_bytes", json_number(task->log_bytes));
+    json_object_set_new(json, "fetch", of_fetch(&task->fetch));
     return json;
 }
 

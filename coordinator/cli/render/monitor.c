@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "coordinator/cli/render/cli_exit.h"
+#include "coordinator/cli/render/fetches.h"
 #include "coordinator/cli/render/render.h"
 
 #define PENDING_SHOWN_S 2 /* what takes less shows no time */
@@ -187,6 +188,39 @@ static void show_pending(struct monitor *monitor, const cadre_job *job)
     }
 }
 
+/* A checkpoint is awaited by all tasks; for files of one that joins the others do not wait. */
+static bool are_awaited(const struct fetches *fetches, const cadre_job *job)
+{
+    return fetches->tasks > 0 && fetches->elapsed_us >= FETCHES_SHOWN_AFTER_US &&
+           (!job->has_progress || strcmp(fetches->what, "files") != 0);
+}
+
+/* What takes long before there is progress: on a terminal as a bar, elsewhere as a line when it
+ * begins. False: nothing does. */
+static bool show_fetches(struct monitor *monitor, const cadre_job *job)
+{
+    char text[FETCHES_TEXT_BYTES];
+    char doing[FETCHES_TEXT_BYTES + 32];
+    char bar[PROGRESS_BAR_TEXT_BYTES];
+    char whole[RENDER_BYTES];
+    const struct fetches fetches = fetches_of(job);
+    if (!are_awaited(&fetches, job)) {
+        monitor->fetches[0] = '\0';
+        return false;
+    }
+    snprintf(doing, sizeof doing, "job %" PRIu64 ": %s", job->id, fetches_text(&fetches, text));
+    monitor->pending[0] = '\0';
+    if (monitor->screen.live) {
+        unsigned columns = monitor->screen.err_style.columns;
+        screen_status(
+            &monitor->screen, fetches_bar(&fetches, doing, columns > 0 ? columns - 1 : 0, bar));
+    } else if (strcmp(doing, monitor->fetches) != 0) {
+        screen_note(&monitor->screen, "%s: %s", doing, render_bytes(fetches.whole_bytes, whole));
+    }
+    snprintf(monitor->fetches, sizeof monitor->fetches, "%s", doing);
+    return true;
+}
+
 void monitor_tick(struct monitor *monitor, uint64_t now_us)
 {
     char text[sizeof monitor->pending + 32];
@@ -216,11 +250,13 @@ void monitor_job(struct monitor *monitor, const cadre_job *job)
         break;
     case CADRE_JOB_STARTING:
     case CADRE_JOB_RUNNING:
-        show_pending(monitor, job);
         if (job->state == CADRE_JOB_RUNNING) {
             show_events(monitor, job);
         }
-        show_progress(monitor, job);
+        if (!show_fetches(monitor, job)) {
+            show_pending(monitor, job);
+            show_progress(monitor, job);
+        }
         break;
     case CADRE_JOB_ENDING:
     case CADRE_JOB_SUCCEEDED:

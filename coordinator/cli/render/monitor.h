@@ -18,6 +18,7 @@ struct monitor {
     char last_message[512]; /* shown last of one that runs */
     char pending[128];      /* shown until there is progress; "": there is some */
     uint64_t pending_us;    /* since when; 0: monitor_tick() sets it */
+    char fetches[512];      /* what is shown of fetches that take long; "": there are none */
     char evaluation[512];   /* shown last */
     uint64_t generation;    /* shown last; 0: none */
     char stream[128];       /* of the current epoch */

@@ -7,16 +7,9 @@
 #include "cadre/client.h"
 #include "common/base/progress_bar.h"
 #include "coordinator/cli/render/comparison.h"
+#include "coordinator/cli/render/quantities.h"
 #include "coordinator/cli/render/terminal.h"
 
-#define RENDER_BYTES 64
-
-/* An age: "42 s", "5 min", "3 h", "2 d". */
-const char *render_age(uint64_t span_us, char text[RENDER_BYTES]);
-/* A duration: "85 ms", "2.1 s", "3:25 min", "1:04:10 h". */
-const char *render_duration(uint64_t span_us, char text[RENDER_BYTES]);
-/* A size: "512 B", "12.5 KiB", "1.2 GiB". */
-const char *render_bytes(uint64_t bytes, char text[RENDER_BYTES]);
 /* How much of all epochs is done, "57%"; "-" when it is not known. */
 const char *render_percent(const cadre_job *job, char text[RENDER_BYTES]);
 

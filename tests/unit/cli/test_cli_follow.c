@@ -270,6 +270,65 @@ static void a_start_that_takes_long_shows_its_time(void **state)
     free_streams(&streams);
 }
 
+/* On a terminal a bar. What comes at once is not shown; files of a task that joins a job with
+ * progress are not either, but a checkpoint is. */
+static void fetches_that_take_long_are_a_bar(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 2);
+    cadre_job_task tasks[2] = {
+        {.task = 0, .state = CADRE_TASK_STARTING, .fetch = {"files", 0, 100, 1999999}},
+        {.task = 1, .state = CADRE_TASK_STARTING, .fetch = {"", 0, 0, 0}}};
+    cadre_job job = make_job(CADRE_JOB_STARTING, "");
+    struct screen *screen = &streams.monitor.screen;
+    job.tasks = tasks;
+    job.task_count = job.workers = 2;
+    screen->live = true;
+    screen->err_style.columns = 120;
+    monitor_job(&streams.monitor, &job);
+    assert_non_null(strstr(screen->status, "2 of 2 tasks get their files and checkpoint"));
+    tasks[0].fetch = (cadre_job_fetch){"checkpoint", 1 << 20, 2 << 20, 2 * CADRE_US_PER_S};
+    monitor_job(&streams.monitor, &job);
+    monitor_tick(&streams.monitor, 99 * CADRE_US_PER_S);
+    assert_string_equal(screen->status, "job 3: task 0 fetches its checkpoint  1.0 MiB/2.0 MiB "
+                                        "[==========>         ]  512.0 KiB/s  0:02 left");
+    tasks[1].fetch = (cadre_job_fetch){"checkpoint", 0, 2 << 20, CADRE_US_PER_S};
+    monitor_job(&streams.monitor, &job);
+    assert_string_equal(screen->status, "job 3: 2 tasks fetch their checkpoint  1.0 MiB/4.0 MiB "
+                                        "[=====>              ]  512.0 KiB/s  0:06 left");
+    job.has_progress = true;
+    job.progress = (cadre_job_progress){.stream = "train", .steps = 5};
+    monitor_job(&streams.monitor, &job);
+    assert_non_null(strstr(screen->status, "2 tasks fetch their checkpoint"));
+    tasks[0].fetch.what = tasks[1].fetch.what = "files";
+    monitor_job(&streams.monitor, &job);
+    assert_non_null(strstr(screen->status, "train  epoch 1"));
+    close_streams(&streams);
+    free_streams(&streams);
+}
+
+static void fetches_that_take_long_are_one_line_in_a_pipe(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 1);
+    cadre_job_task task = {.task = 0, .state = CADRE_TASK_STARTING};
+    cadre_job job = make_job(CADRE_JOB_STARTING, "");
+    job.tasks = &task;
+    job.task_count = job.workers = 1;
+    for (uint64_t second = 0; second < 9; second++) {
+        task.fetch = (cadre_job_fetch){"check", second << 20, 9 << 20, second * CADRE_US_PER_S};
+        monitor_job(&streams.monitor, &job);
+    }
+    task.fetch = (cadre_job_fetch){"", 0, 0, 0};
+    monitor_job(&streams.monitor, &job);
+    close_streams(&streams);
+    assert_string_equal(
+        streams.err_text, "job 3: task 0 waits until its checkpoint is checked: 9.0 MiB\n");
+    free_streams(&streams);
+}
+
 static void what_a_job_waits_for_is_said_once(void **state)
 {
     (void)state;
@@ -403,6 +462,8 @@ int main(void)
         cmocka_unit_test(one_task_has_no_prefix_and_several_have_colours),
         cmocka_unit_test(a_line_without_end_comes_in_pieces),
         cmocka_unit_test(an_epoch_is_a_line),
+        cmocka_unit_test(fetches_that_take_long_are_a_bar),
+        cmocka_unit_test(fetches_that_take_long_are_one_line_in_a_pipe),
         cmocka_unit_test(a_start_that_takes_long_shows_its_time),
         cmocka_unit_test(what_a_job_waits_for_is_said_once),
         cmocka_unit_test(what_befalls_a_job_is_said_once),

@@ -417,9 +417,13 @@ static void a_job_as_json_has_stable_keys(void **state)
     static const char *const progress_keys[] = {
         "stream", "epoch", "epochs", "step", "steps", "samples_per_s", "left_s", "metrics", NULL};
     static const char *const task_keys[] = {"task", "state", "worker", "incarnation", "pid",
-        "exit_code", "exit_signal", "exit_text", "uses_cadre", "log_bytes", NULL};
+        "exit_code", "exit_signal", "exit_text", "uses_cadre", "log_bytes", "fetch", NULL};
+    static const char *const fetch_keys[] = {
+        "what", "done_bytes", "whole_bytes", "elapsed_us", NULL};
     cadre_job job = make_job(3, CADRE_JOB_RUNNING);
-    job.tasks = tasks;
+    cadre_job_task with_fetch[2] = {tasks[0], tasks[1]};
+    with_fetch[1].fetch = (cadre_job_fetch){"files", 1, 2, 3};
+    job.tasks = with_fetch;
     job.task_count = 2;
     json_t *json = json_of_job(&job);
     assert_keys(json, job_keys);
@@ -435,6 +439,9 @@ static void a_job_as_json_has_stable_keys(void **state)
     assert_keys(task, task_keys);
     assert_true(json_is_null(json_object_get(task, "exit_code")));
     assert_int_equal(json_integer_value(json_object_get(task, "exit_signal")), 11);
+    assert_true(json_is_null(json_object_get(task, "fetch")));
+    assert_keys(
+        json_object_get(json_array_get(json_object_get(json, "tasks"), 1), "fetch"), fetch_keys);
     assert_true(json_is_null(json_object_get(json, "verified")));
     json_decref(json);
     job.has_progress = false;

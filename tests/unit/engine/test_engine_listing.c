@@ -245,6 +245,44 @@ static void the_end_of_a_certificate_is_kept_up_to_date(void **state)
     stage_close(stage);
 }
 
+static struct task_fetch fetch_of(struct stage *stage, uint32_t slot)
+{
+    struct job_info info;
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    return info.tasks[slot].fetch;
+}
+
+static void fetches_are_shown_until_the_task_runs(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    join(stage, 1, "one", 2);
+    join(stage, 2, "two", 1);
+    submit(stage, 1, 3);
+    flush(stage);
+    const struct agent_fetch fetches[] = {
+        {.task = {{1}, 0, 1}, .fetch = {FETCH_FILES, 1, 2, 3}},
+        {.task = {{1}, 1, 9}, .fetch = {FETCH_FILES, 1, 2, 3}}, /* not the incarnation that is */
+        {.task = {{1}, 2, 3}, .fetch = {FETCH_FILES, 1, 2, 3}}, /* it is on the other worker */
+        {.task = {{7}, 0, 1}, .fetch = {FETCH_FILES, 1, 2, 3}}, /* no such job */
+    };
+    struct agent_up up = {
+        .type = AGENT_UP_HEARTBEAT, .heartbeat = {.fetches = fetches, .fetch_count = 4}};
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    flush(stage);
+    assert_int_equal(fetch_of(stage, 0).kind, FETCH_FILES);
+    assert_int_equal(fetch_of(stage, 0).done_bytes, 1);
+    assert_int_equal(fetch_of(stage, 1).kind, FETCH_NONE);
+    assert_int_equal(fetch_of(stage, 2).kind, FETCH_NONE);
+    heartbeat(stage, 1); /* nothing is new */
+    flush(stage);
+    assert_int_equal(fetch_of(stage, 0).whole_bytes, 2);
+    started(stage, 1, 1, 0);
+    flush(stage);
+    assert_int_equal(fetch_of(stage, 0).kind, FETCH_NONE);
+    stage_close(stage);
+}
+
 /* A cluster of thousands fits one message all the same. */
 static void gpus_of_many_workers_are_left_out(void **state)
 {
@@ -330,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_task_belongs_to_the_worker_of_a_name),
         cmocka_unit_test(workers_are_reported_with_their_details),
         cmocka_unit_test(the_end_of_a_certificate_is_kept_up_to_date),
+        cmocka_unit_test(fetches_are_shown_until_the_task_runs),
         cmocka_unit_test(gpus_of_many_workers_are_left_out),
         cmocka_unit_test(details_of_lost_workers_are_dropped)};
     return cmocka_run_group_tests(tests, NULL, NULL);

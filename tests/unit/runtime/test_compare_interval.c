@@ -102,6 +102,17 @@ static void people_are_reported_once(void **state)
     assert_false(compare_interval_should_log(&interval, 300000000));
 }
 
+static void small_states_are_not_reported(void **state)
+{
+    (void)state;
+    struct compare_interval interval = {.fixed = 0};
+    compare_interval_hashed(&interval, 0, false, 1000, 1020);
+    compare_interval_hashed(&interval, 1, false, 2100, 2120);
+    assert_false(compare_interval_should_log(&interval, 100000000));
+    compare_interval_hashed(&interval, 2, false, 3000, 4000); /* it has grown */
+    assert_true(compare_interval_should_log(&interval, 100000000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +122,7 @@ int main(void)
         cmocka_unit_test(whole_ones_do_not_count),
         cmocka_unit_test(what_the_user_says_goes_before),
         cmocka_unit_test(people_are_reported_once),
+        cmocka_unit_test(small_states_are_not_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

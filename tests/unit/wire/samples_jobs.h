@@ -22,7 +22,13 @@ static const struct task_info task_infos[] = {
         .uses_cadre = true,
         .log_bytes = 1000,
     },
-    {.slot = 16383, .state = TASK_WAITING, .worker = ""},
+    {.slot = 16383,
+        .state = TASK_STARTING,
+        .worker = "",
+        .fetch = {.kind = FETCH_CHECKPOINT,
+            .done_bytes = 5001,
+            .whole_bytes = 5002,
+            .elapsed_us = 5003}},
 };
 const struct job_info sample_info = {
     .id = {7},

@@ -355,6 +355,14 @@ const struct agent_up sample_agent_hello = {
         },
 };
 static const struct agent_up heartbeat = {.type = AGENT_UP_HEARTBEAT, .certificate_ends_us = 67};
+static const struct agent_fetch fetches[] = {
+    {.task = {{7}, 0, 3}, .fetch = {.kind = FETCH_FILES, .whole_bytes = 71}},
+    {.task = {{8}, 5, 4},
+        .fetch =
+            {.kind = FETCH_CHECK, .done_bytes = 72, .whole_bytes = 73, .elapsed_us = INT64_MAX}},
+};
+static const struct agent_up heartbeat_with_fetches = {
+    .type = AGENT_UP_HEARTBEAT, .heartbeat = {.fetches = fetches, .fetch_count = 2}};
 static const struct agent_up draining = {.type = AGENT_UP_DRAINING};
 const struct agent_up sample_agent_arrived = {
     .type = AGENT_UP_ARRIVED,

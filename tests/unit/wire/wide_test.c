@@ -23,6 +23,7 @@ static const struct {
 } bound[] = {
     {"TaskArrive.applied", "TaskArrive.up_to"},
     {"AgentArrived.applied", "AgentArrived.up_to"},
+    {"TaskFetch.done_bytes", "TaskFetch.whole_bytes"},
     {"Cursor.first", "Cursor.begin"},
     {"Divergence.verified", "Divergence.position"},
     {"AgentStart.predecessor", "TaskRef.incarnation"},

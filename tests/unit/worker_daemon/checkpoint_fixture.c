@@ -10,6 +10,7 @@
 #include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/publish.h"
 #include "worker/host/daemon/fetch.h"
+#include "worker/host/daemon/link.h"
 #include "worker/host/daemon/task_files.h"
 
 struct fixture *fixture;
@@ -52,6 +53,12 @@ void staged(struct task_files *task)
     assert_true(task == &fixture->task || task == &fixture->second);
     fixture->staged++;
     fixture->done = true;
+}
+
+void link_send(struct daemon *daemon, const struct agent_up *up)
+{
+    assert_ptr_equal(daemon, &fixture->daemon);
+    assert_int_equal(up->type, AGENT_UP_HEARTBEAT); /* a fetch took longer than a moment */
 }
 
 void outputs_resume(struct task_files *task)
@@ -124,6 +131,7 @@ int set_up(void **state)
     make_folder("out/deep");
     assert_ok(rpc_loop_open(&fixture->daemon.loop, &error), &error);
     fixture->daemon.file_pool.loop = fixture->daemon.loop;
+    fetch_report_open(&fixture->daemon);
     coordinator_open(&fixture->coordinator, fixture->daemon.loop);
     assert_ok(rpc_channel_open(fixture->daemon.loop, fixture->coordinator.address, NULL,
                   &fixture->daemon.channel, &error),
@@ -149,6 +157,7 @@ int tear_down(void **state)
     rpc_channel_close(fixture->daemon.channel);
     file_work_pool_wait(&fixture->daemon.file_pool);
     coordinator_close(&fixture->coordinator);
+    fetch_report_close(&fixture->daemon);
     rpc_loop_close(fixture->daemon.loop);
     wire_arena_free(fixture->daemon.arena);
     wire_buffer_free(&fixture->daemon.packed);

@@ -56,6 +56,7 @@ struct daemon {
     uv_timer_t reconnect_timer;
     uv_timer_t drain;
     uv_timer_t retry_timer;
+    uv_timer_t fetch_timer;                  /* of fetch_report.c */
     void (*on_retry)(struct daemon *daemon); /* called when the time has passed */
     const struct link_callbacks *link_callbacks;
     uv_signal_t sigterm;

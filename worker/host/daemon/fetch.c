@@ -19,6 +19,7 @@
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/fetch.h"
+#include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/task_files.h"
 
@@ -44,6 +45,7 @@ struct fetch {
     uint8_t *chunk; /* that is being written */
     size_t chunk_bytes;
     size_t chunk_capacity;
+    uint64_t came_bytes;      /* that the task's counts have */
     struct cadre_error error; /* ours, when code is set */
 };
 
@@ -160,11 +162,15 @@ static void fetch_finish(struct fetch *fetch, cadre_status status, const char *t
     }
     void (*done)(struct task_files * task) = fetch->done;
     bool goes_on = task != NULL && !fetch->renews;
+    if (goes_on && status != CADRE_OK) { /* it begins again */
+        atomic_fetch_sub(&task->file_counts.done_bytes, fetch->came_bytes);
+    }
     fetch_dispose(fetch);
     if (goes_on && status == CADRE_OK) {
         task->next_file++;
         fetch_files(task, done);
     } else if (goes_on && status != CADRE_UNAVAILABLE) {
+        fetch_report_end(task);
         retry_start(task, &error);
     } /* else the next link goes on: fetch_files() again */
 }
@@ -253,6 +259,8 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         on_chunk(fetch, &chunk) != CADRE_OK) {
         rpc_call_cancel(call);
     } else if (fetch->chunk_bytes > 0) {
+        fetch->came_bytes += fetch->chunk_bytes;
+        atomic_fetch_add(&fetch->task->file_counts.done_bytes, fetch->chunk_bytes);
         rpc_call_pause(call);
         file_work_start(&fetch->work, &fetch->daemon->file_pool, write_chunk, after_write, fetch);
     }
@@ -325,13 +333,26 @@ static cadre_status fetch_file(struct task_files *task, const struct job_file *f
     return CADRE_OK;
 }
 
+/* What is not here yet: the files to come, unless they turn out to be cached. */
+static void count_files(struct task_files *task)
+{
+    uint64_t whole = atomic_load(&task->file_counts.done_bytes);
+    for (size_t i = task->next_file; i <= task->spec->file_count; i++) {
+        whole += tasks_file(task, i)->size_bytes;
+    }
+    atomic_store(&task->file_counts.whole_bytes, whole);
+    fetch_report_begin(task, FETCH_FILES, &task->file_counts);
+}
+
 void fetch_files(struct task_files *task, void (*done)(struct task_files *task))
 {
     if (task->next_file > task->spec->file_count) {
+        fetch_report_end(task);
         done(task);
         return;
     }
     struct cadre_error error = {0};
+    count_files(task);
     if (fetch_file(task, tasks_file(task, task->next_file), done, &error) != CADRE_OK) {
         retry_start(task, &error);
     }
@@ -349,6 +370,7 @@ void fetch_cancel(struct task_files *task)
 {
     struct fetch *fetch = task->fetch;
     task->fetch = NULL;
+    fetch_report_end(task);
     if (fetch != NULL) {
         fetch->task = NULL;
         if (fetch->call != NULL) {

@@ -19,6 +19,7 @@
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/link.h"
@@ -165,6 +166,7 @@ static void start_handles(struct daemon *daemon)
     uv_timer_init(loop, &daemon->reconnect_timer);
     uv_timer_init(loop, &daemon->drain);
     retry_open(daemon, tasks_retry);
+    fetch_report_open(daemon);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
     uv_signal_init(loop, &daemon->sigusr1);
@@ -286,6 +288,7 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->reconnect_timer, NULL);
     uv_close((uv_handle_t *)&daemon->drain, NULL);
     retry_close(daemon);
+    fetch_report_close(daemon);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
     notifier_close(&daemon->notifier);

@@ -18,8 +18,16 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/fetch.h"
+#include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/restore_state.h"
 #include "worker/host/daemon/task_files.h"
+
+/* Of a task: it is over with the report. */
+static void restore_leave(struct task_files *task)
+{
+    task->restore = NULL;
+    fetch_report_end(task);
+}
 
 static void restore_free(struct restore *restore)
 {
@@ -56,7 +64,7 @@ static void give_up(struct restore *restore, const struct cadre_error *error)
     cadre_error_set(&failure, error->code,
         "the checkpoint of step %" PRIu64 " cannot be had: %.400s",
         task->start->checkpoint.position, error->text);
-    task->restore = NULL;
+    restore_leave(task);
     restore_free(restore); /* its folder is removed when the start is tried again, or with the
                             * task's */
     wake_waiting(task->daemon);
@@ -128,7 +136,7 @@ static void after_open(void *user)
         return;
     }
     void (*done)(struct task_files * task) = restore->done;
-    task->restore = NULL;
+    restore_leave(task);
     restore_free(restore);
     done(task);
     wake_waiting(task->daemon);
@@ -186,6 +194,7 @@ static void restore_next(struct restore *restore)
         return;
     }
     restore->leads = true;
+    fetch_report_begin(restore->task, FETCH_CHECKPOINT, &restore->counts);
     if (restore_is_fetched(restore)) {
         daemon_restore_finish(restore);
     } else if (restore_fetch(restore, after_fetch, &error) != CADRE_OK) {
@@ -239,7 +248,8 @@ static cadre_status find_shared(struct task_files *task, struct cadre_error *err
 static void check_shared(void *user)
 {
     struct restore *restore = user;
-    (void)checkpoint_check(restore->shared_path, restore->shared_sha256, &restore->error);
+    (void)checkpoint_check(
+        restore->shared_path, restore->shared_sha256, &restore->counts, &restore->error);
 }
 
 /* Other faults than damage are reported by the task itself when it reads the checkpoint. */
@@ -250,7 +260,7 @@ static void after_check(void *user)
     struct cadre_error error = restore->error;
     void (*done)(struct task_files * task) = restore->done;
     if (task != NULL) {
-        task->restore = NULL;
+        restore_leave(task);
     }
     restore_free(restore);
     if (task != NULL && error.code == CADRE_DATA_LOSS) {
@@ -280,6 +290,7 @@ static void daemon_restore_begin(struct task_files *task)
             after_check(restore);
             return;
         }
+        fetch_report_begin(task, FETCH_CHECK, &restore->counts);
         file_work_start(
             &restore->work, &task->daemon->file_pool, check_shared, after_check, restore);
     } else {
@@ -326,7 +337,7 @@ void restore_cancel(struct task_files *task)
     if (restore == NULL) {
         return;
     }
-    task->restore = NULL;
+    restore_leave(task);
     restore->task = NULL;
     if (restore->call != NULL) {
         rpc_call_cancel(restore->call);

@@ -109,6 +109,7 @@ static cadre_status on_chunk(struct restore *restore, const uint8_t *bytes, size
     }
     memcpy(restore->chunk, bytes, size);
     restore->chunk_bytes = size;
+    atomic_fetch_add(&restore->counts.done_bytes, size);
     rpc_call_pause(restore->call);
     file_work_start(&restore->work, &restore->daemon->file_pool, write_chunk, after_write, restore);
     return CADRE_OK;
@@ -214,6 +215,17 @@ static cadre_status on_content(
     return CADRE_OK;
 }
 
+/* The blocks that are whole; one that was cut short begins again. */
+static void count_blocks(struct restore *restore)
+{
+    uint64_t done = 0;
+    for (size_t i = 0; i < restore->next; i++) {
+        done += restore->content.blocks[i].bytes;
+    }
+    atomic_store(&restore->counts.done_bytes, done);
+    atomic_store(&restore->counts.whole_bytes, restore->content.file_bytes);
+}
+
 /* The call is over, and no thread is at work. */
 static void end_content(struct restore *restore, cadre_status status, const char *text)
 {
@@ -256,6 +268,7 @@ cadre_status restore_fetch(
     if (!restore->has_manifest) {
         wire_buffer_clear(&restore->manifest);
     }
+    count_blocks(restore);
     CADRE_TRY(sha256_open(&restore->hash, error));
     wire_buffer_clear(&daemon->packed);
     CADRE_TRY(wire_pack_get_blob_request(&request, &daemon->packed, error));

@@ -25,7 +25,8 @@ struct restore {
     bool leads;                  /* it fetches; else it waits for a task that does */
     struct checkpoint_content content;
     bool has_manifest;
-    size_t next;           /* block to be fetched */
+    size_t next; /* block to be fetched */
+    struct checkpoint_counts counts;
     int fd;                /* of the file that is put together */
     struct rpc_call *call; /* of the content being fetched, and of that: */
     struct sha256_stream *hash;

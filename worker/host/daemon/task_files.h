@@ -9,6 +9,7 @@
 #include "common/base/error.h"
 #include "common/rpc/file_work.h"
 #include "worker/host/agent/agent.h"
+#include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/log_file.h"
 #include "worker/host/isolate/isolation.h"
 
@@ -27,9 +28,11 @@ struct task_files {
     char *folder;                    /* <state>/tasks/<job>.<slot>.<incarnation> */
     /* fetching: files[next_file..] are still to come; 0 is the program */
     size_t next_file;
-    struct fetch *fetch;       /* under way */
-    struct restore *restore;   /* the checkpoint to go on from is being fetched */
-    char *restore_path;        /* the path of its manifest, once it is fetched */
+    struct fetch *fetch;                  /* under way */
+    struct checkpoint_counts file_counts; /* of those that are not cached */
+    struct fetch_account fetching;        /* what is reported of all this */
+    struct restore *restore;              /* the checkpoint to go on from is being fetched */
+    char *restore_path;                   /* the path of its manifest, once it is fetched */
     uint64_t damaged_step;     /* the checkpoint of this step was found damaged; 0: none was */
     bool staging_in;           /* a thread makes the folders; nothing may be freed */
     unsigned damages;          /* contents were found damaged, so often */

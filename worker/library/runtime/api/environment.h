@@ -60,8 +60,8 @@
  *                       compared: a task's if one is at that position, else a checkpoint's;
  *                       default off
  *
- *     CADRE_EVENTS      off, on, or the absolute path of a folder: TensorBoard's event files; absent:
- *                       in the folder events of the output folder, if one was asked for
+ *     CADRE_EVENTS      TensorBoard's event files: off, on, or the absolute path of their folder;
+ *                       absent: in the folder events of the output folder, if one was asked for
  *
  *     CADRE_BACKTRACE   0: a crash is not reported on stderr (worker/library/crash); default 1
  *

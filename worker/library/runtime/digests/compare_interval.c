@@ -18,6 +18,7 @@
 #define REPORT_AFTER_US (1 * CADRE_US_PER_S)
 #define REPORT_AGAIN_US (60 * CADRE_US_PER_S)
 #define REPORT_RATIO    4 /* more often, or less, than was reported */
+#define REPORT_HASH_US  (1 * CADRE_US_PER_MS) /* what takes less is not reported */
 
 /* Books what the steps since the last comparison pay, and what this one cost: 0, if `hash_us` is of
  * one that does not count. */
@@ -86,7 +87,7 @@ void compare_interval_reset(struct compare_interval *interval)
 
 bool compare_interval_should_log(struct compare_interval *interval, uint64_t now_us)
 {
-    if (interval->fixed > 0 || interval->steps == 0 ||
+    if (interval->fixed > 0 || interval->steps == 0 || interval->hash_us < REPORT_HASH_US ||
         now_us < interval->first_us + REPORT_AFTER_US) {
         return false;
     }

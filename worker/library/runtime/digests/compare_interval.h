@@ -40,7 +40,8 @@ void compare_interval_reset(struct compare_interval *interval);
 double compare_interval_cost(const struct compare_interval *interval);
 
 /* Whether to print the interval now: when it is measured for a second of training, and when it has
- * become another one by far, at most once a minute. Never one that the user has set. */
+ * become another one by far, at most once a minute. Never one that the user has set, nor while the
+ * state is so small that a hash takes less than a millisecond. */
 bool compare_interval_should_log(struct compare_interval *interval, uint64_t now_us);
 
 #endif

@@ -25,8 +25,8 @@ static void strategies_exit(void)
     }
 }
 
-/* The process ends: its last message is still sent, and what parts keep is written. A program without cadre_finish exits with
- * success and saves nothing, so that is a warning. */
+/* The process ends: its last message is still sent, and what parts keep is written. A program
+ * without cadre_finish exits with success and saves nothing, so that is a warning. */
 static void look_back(int exit_status, void *user)
 {
     CADRE_ASSERT(begun_by != 0);
