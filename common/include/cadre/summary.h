@@ -33,7 +33,8 @@
  * path, that gets the files instead, best one that all hosts share: TensorBoard then shows the
  * training while it runs. Without it there are files where an output folder was asked for: under a
  * daemon, under `cadre run`, and by hand where CADRE_OUTPUT_DIR is set. A second strategy of a
- * program that was started by hand is a run of its own, in events/2. */
+ * program that was started by hand is a run of its own, in events/2. A later run into the same
+ * folder takes the place of the one before in TensorBoard; the files stay. */
 #ifndef CADRE_SUMMARY_H
 #define CADRE_SUMMARY_H
 

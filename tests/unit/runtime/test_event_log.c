@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -134,7 +133,7 @@ static void a_follower_without_values_voids_nothing(void **state)
     assert_int_equal(frames_in(&target), 3);
 }
 
-static void names_are_those_of_the_job(void **state)
+static void names_follow_the_ledger_then_the_clock(void **state)
 {
     (void)state;
     char path[EVENT_PATH_BYTES];
@@ -142,34 +141,36 @@ static void names_are_those_of_the_job(void **state)
     event_target_path(&target, 34, 0, path);
     assert_non_null(strstr(path, "/x/events.out.tfevents.0000000012.000034."));
     assert_string_equal(strrchr(path, '.'), ".7");
-    event_target_path(&target, 34, 2, path);
-    assert_string_equal(strrchr(path, '.'), ".2");
+    event_target_path(&target, 34, 9000000000, path); /* the clock was wrong */
+    assert_non_null(strstr(path, "/x/events.out.tfevents.9000000001."));
     target.job = 0;
     event_target_path(&target, 1, 0, path);
     assert_int_equal(strncmp(path, "/x/events.out.tfevents.", 23), 0);
     assert_true(strtoull(path + 23, NULL, 10) > 1000000000);
 }
 
-/* A name that is taken: another process had the same second and number. */
-static void a_file_that_is_there_stays(void **state)
+static void begin_another(const struct event_target *target)
 {
-    (void)state;
     struct cadre_error error = {0};
-    const struct event_target target = target_in(test_temp_dir());
-    char path[EVENT_PATH_BYTES];
-    struct stat before;
-    assert_ok(folder_make(target.folder, 0755, &error), &error);
-    event_target_path(&target, 5, 0, path);
-    test_write(path, "mine");
     struct event_file *file;
-    assert_ok(event_file_open(&target, 5, &file, &error), &error);
+    assert_ok(event_file_open(target, 5, &file, &error), &error);
     event_file_append(file, "frames", 6);
     event_file_close(file);
-    assert_int_equal(stat(path, &before), 0);
-    assert_int_equal(before.st_size, 4);
-    event_target_path(&target, 5, 1, path);
-    assert_int_equal(stat(path, &before), 0);
-    assert_int_equal(before.st_size, 6);
+}
+
+/* Files of one second, and of one job: each is behind those that are there. */
+static void each_file_is_behind_those_before(void **state)
+{
+    (void)state;
+    const struct event_target target = target_in(test_temp_dir());
+    uint64_t before = 0;
+    begin_another(&target);
+    assert_int_equal(event_target_newest(&target), target.job);
+    for (int i = 0; i < 3; i++) {
+        begin_another(&target);
+        assert_true(event_target_newest(&target) > before);
+        before = event_target_newest(&target);
+    }
 }
 
 static void a_large_file_gets_fewer_values(void **state)
@@ -290,8 +291,8 @@ int main(void)
         cmocka_unit_test(a_file_begins_with_the_first_value_of_the_program),
         cmocka_unit_test(a_follower_keeps_what_it_may_have_to_write),
         cmocka_unit_test(a_follower_without_values_voids_nothing),
-        cmocka_unit_test(names_are_those_of_the_job),
-        cmocka_unit_test(a_file_that_is_there_stays),
+        cmocka_unit_test(names_follow_the_ledger_then_the_clock),
+        cmocka_unit_test(each_file_is_behind_those_before),
         cmocka_unit_test(a_large_file_gets_fewer_values),
         cmocka_unit_test(tags_have_a_limit),
         cmocka_unit_test(each_call_fails_once),

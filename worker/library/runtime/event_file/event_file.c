@@ -26,7 +26,7 @@
 #define RETRY_US     (2 * CADRE_US_PER_S) /* after a failure */
 #define FLUSH_US     CADRE_US_PER_S
 #define MUCH_BYTES   ((size_t)1 << 20) /* is written at once */
-#define NAMES_TRIED  1000
+#define NAMES_TRIED  16                /* others make files meanwhile */
 #define MEMORY_BYTES ((size_t)64 << 10)
 
 struct event_file {
@@ -55,8 +55,9 @@ struct event_file {
 static cadre_status make_file(struct event_file *file, struct cadre_error *error)
 {
     CADRE_TRY(folder_make(file->target.folder, 0777, error));
-    for (uint32_t again = 0; again < NAMES_TRIED; again++) {
-        event_target_path(&file->target, file->generation, again, file->path);
+    for (int tried = 0; tried < NAMES_TRIED; tried++) {
+        uint64_t newest = event_target_newest(&file->target);
+        event_target_path(&file->target, file->generation, newest, file->path);
         errno = EIO;
         file->fd = fault_point("event.open")
                        ? -1
