@@ -2,13 +2,15 @@
  * A program under test: reports values of each step that follow from its number, and goes on from
  * checkpoints.
  *
- *     reporter STEPS GATE     a step waits until the file GATE has at least its number */
+ *     reporter STEPS GATE           a step waits until the file GATE has at least its number
+ *     reporter STEPS GATE plain     a plain program, which saves its state each 20 steps */
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cadre/cadre.h"
 
@@ -71,14 +73,49 @@ static void report(cadre_strategy *strategy)
     CADRE_CHECK(cadre_summary_text(strategy, "note", text));
 }
 
+static uint64_t loaded_step(void)
+{
+    void *state;
+    size_t size;
+    uint64_t step = 0;
+    cadre_status status = cadre_plain_load("step", 0, &state, &size);
+    if (status == CADRE_NOT_FOUND) {
+        return 0;
+    }
+    CADRE_CHECK(status);
+    memcpy(&step, state, sizeof step);
+    free(state);
+    return step;
+}
+
+static int run_plain(uint64_t steps, const char *gate)
+{
+    CADRE_CHECK(cadre_plain_init(NULL, NULL));
+    for (uint64_t step = loaded_step() + 1; step <= steps; step++) {
+        await_gate(gate, step);
+        CADRE_CHECK(cadre_plain_barrier());
+        CADRE_CHECK(cadre_plain_progress(step, steps));
+        CADRE_CHECK(cadre_plain_report("loss", 1.0 / (double)step));
+        if (step % 20 == 0) {
+            bool chief = cadre_rank() == 0;
+            CADRE_CHECK(cadre_plain_save("step", chief ? &step : NULL, chief ? sizeof step : 0));
+        }
+    }
+    return cadre_plain_finish();
+}
+
 int main(int argc, char **argv)
 {
     CADRE_CHECK(cadre_init(&argc, &argv));
-    if (argc != 3) {
-        fprintf(stderr, "usage: reporter STEPS GATE\n");
+    bool plain = argc == 4 && strcmp(argv[3], "plain") == 0;
+    if (argc != 3 && !plain) {
+        fprintf(stderr, "usage: reporter STEPS GATE [plain]\n");
         return 2;
     }
     uint64_t steps = strtoull(argv[1], NULL, 10);
+    if (plain) {
+        return run_plain(steps, argv[2]);
+    }
     cadre_strategy *strategy;
     cadre_variable *sum;
     cadre_per_replica *added;

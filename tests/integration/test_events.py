@@ -172,13 +172,37 @@ def test_the_chief_is_killed():
         check_in(" left", shown, "why")
 
 
+def test_a_plain_program():
+    """It goes on from the state that it saved; the steps are its own."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        client = cluster.client
+        gate = Gate(cluster.folder)
+        gate.allow(30)
+        job = client.submit(reporter(), workers=2, arguments=[str(STEPS), gate.path, "plain"], max_restarts=1)
+        wait_for("step 30 is in a file", lambda: written(cluster, job) and
+                 Run(written(cluster, job), whole=False).steps("loss")[-1:] == [30])
+        os.kill(pids_of(client.get(job))[0], signal.SIGKILL)  # all begin again
+        gate.allow(STEPS)
+        check_equal(client.wait(job).state, SUCCEEDED, "its end")
+        seen = Run(fetched(cluster, job), whole=False)
+        check_equal(seen.starts, [1, 21], "where the files begin")
+        seen.check_each_step("loss", 1, STEPS, lambda step: 1 / step)
+
+
+def written(cluster, job):
+    """The event files that are at workers now."""
+    found = {}
+    for worker in cluster.workers:
+        for folder, _, names in os.walk(worker.state):
+            if any(name.startswith(f"events.out.tfevents.{job:010}.") for name in names):
+                found.update(files_in(folder))
+    return {name: content for name, content in found.items() if content}
+
+
 def newer_file(cluster, job, known):
     """The newest event file at a worker, if it is newer than that one."""
-    found = [known]
-    for worker in cluster.workers:
-        for _, _, names in os.walk(worker.state):
-            found += [name for name in names if name.startswith(f"events.out.tfevents.{job:010}.")]
-    return max(found) if max(found) != known else None
+    newest = max([known, *written(cluster, job)])
+    return newest if newest != known else None
 
 
 if __name__ == "__main__":

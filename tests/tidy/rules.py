@@ -451,6 +451,7 @@ LAYERS = {
                                                       "worker/library/runtime/api/",
                                                       "worker/library/runtime/task/",
                                                       "worker/library/runtime/program/",
+                                                      "worker/library/runtime/event_file/event_log.h",
                                                       "worker/library/runtime/strategy/strategy_registry.h",
                                                       "worker/library/runtime/replica/collective_key.h",
                                                       "worker/library/runtime/arithmetic/",

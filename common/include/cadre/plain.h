@@ -132,7 +132,9 @@ CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user)
  * second something is sent; of rank 0 only, others may call too. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 
-/* Reports a number under a name, as cadre_report does, in the same places and as often. */
+/* Reports a number under a name, as cadre_report does, in the same places and as often; for
+ * TensorBoard (cadre/summary.h) as the value of the step of the last cadre_plain_progress, or where
+ * that was never called of the first, second ... under this name. */
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
 /* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what

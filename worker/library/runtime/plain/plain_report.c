@@ -9,6 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/event_file/event_log.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
 
@@ -45,10 +46,54 @@ void plain_report_end(struct plain *plain)
         show_bar_end();
         plain->report.bar_drawn = false;
     }
+    plain_report_close(plain);
 }
 
-static cadre_status plain_report_put(
-    struct plain_report *report, const char *name, double value, struct cadre_error *error)
+/* --- event files --- */
+
+cadre_status plain_report_open(struct plain *plain, struct cadre_error *error)
+{
+    struct event_target target;
+    return event_target_find(plain->environment, 1, &target)
+               ? event_log_open(&target, &plain->report.events, error)
+               : CADRE_OK;
+}
+
+void plain_report_flush(struct plain *plain)
+{
+    if (plain->report.events != NULL) {
+        event_log_flush(plain->report.events);
+    }
+}
+
+void plain_report_close(struct plain *plain)
+{
+    event_log_close(plain->report.events);
+    plain->report.events = NULL;
+}
+
+/* Of the step that the program is at, or of as many as it has reported under this name. What was
+ * written of this step and later ones before is void: the program has begun again. */
+static cadre_status plain_report_event(struct plain *plain, uint32_t at, struct cadre_error *error)
+{
+    struct plain_report *report = &plain->report;
+    uint64_t step = report->counts ? report->step : report->reported[at];
+    if (report->events == NULL || plain->roster.rank != 0) {
+        return CADRE_OK;
+    }
+    event_log_lead(report->events, plain->roster.generation.number, step > 0 ? step - 1 : 0);
+    return event_log_add(report->events,
+        &(struct summary_event){.kind = SUMMARY_SCALAR,
+            .step = step,
+            .tag = report->names[at],
+            .scalar = report->metrics[at].value},
+        true, error);
+}
+
+/* --- what is reported --- */
+
+static cadre_status plain_report_put(struct plain_report *report, const char *name, double value,
+    uint32_t *ret_at, struct cadre_error *error)
 {
     CADRE_ASSERT(report->metric_count <= LIMIT_METRICS);
     uint32_t at = 0;
@@ -66,7 +111,9 @@ static cadre_status plain_report_put(
         report->metric_count++;
     }
     report->metrics[at].value = value;
+    report->reported[at]++;
     report->changed = true;
+    *ret_at = at;
     return CADRE_OK;
 }
 
@@ -78,12 +125,14 @@ cadre_status cadre_plain_report(const char *name, double value)
     if (status != CADRE_OK) {
         return api_return(status, &error);
     }
+    uint32_t at = 0;
     status = name_check("metric", name, &error);
     if (status == CADRE_OK) {
-        status = plain_report_put(&plain->report, name, value, &error);
+        status = plain_report_put(&plain->report, name, value, &at, &error);
     }
     if (status == CADRE_OK) {
         plain_report_report(plain, false);
+        status = plain_report_event(plain, at, &error);
     }
     plain_leave(plain);
     return api_return(status, &error);
@@ -105,6 +154,7 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
     } else {
         plain->report.step = step;
         plain->report.steps = steps;
+        plain->report.counts = true;
         plain->report.changed = true;
         plain_report_report(plain, false);
     }
