@@ -121,7 +121,8 @@ static const char *fetch_name(enum fetch_kind kind)
     static const char *const names[] = {[FETCH_NONE] = "",
         [FETCH_FILES] = "files",
         [FETCH_CHECKPOINT] = "checkpoint",
-        [FETCH_CHECK] = "check"};
+        [FETCH_CHECK] = "check",
+        [FETCH_READ] = "read"};
     return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 

@@ -117,7 +117,8 @@ enum fetch_kind {
     FETCH_NONE = 0,
     FETCH_FILES,      /* its program and files, from the coordinator */
     FETCH_CHECKPOINT, /* the checkpoint that it goes on from, from the coordinator */
-    FETCH_CHECK       /* that checkpoint is in a shared folder, and the daemon checks it there */
+    FETCH_CHECK,      /* that checkpoint is in a shared folder, and the daemon checks it there */
+    FETCH_READ        /* that checkpoint, and the program reads it */
 };
 
 /* How much of it there is; for people, never for a decision. */
@@ -144,6 +145,7 @@ struct progress {
     double left_s; /* time left; negative: unknown */
     const struct metric *metrics;
     size_t metric_count;
+    struct task_fetch fetch; /* of any task that does not train yet: then all else is empty */
 };
 
 /* A file of a dataset that is shared out by files. */

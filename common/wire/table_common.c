@@ -150,6 +150,7 @@ ROWS(Progress) = {
     COPY(Progress, samples_per_s),
     COPY(Progress, left_s),
     MESSAGES(Progress, metrics, Metric, metrics, metric_count, LIMIT_METRICS),
+    MESSAGE_OR_NONE(Progress, fetch, TaskFetch),
 };
 TABLE(Progress, progress);
 

@@ -249,6 +249,10 @@ static void engine_show(
     struct engine *engine, struct link_id link, const struct agent_relay_up *relay_up)
 {
     struct directory_entry *entry = directory_find(&engine->directory, relay_up->task.job);
+    if (relay_up->up.type == TASK_UP_PROGRESS && relay_up->up.progress.fetch.kind != FETCH_NONE) {
+        engine_note_fetch(engine, link, relay_up->task, &relay_up->up.progress.fetch);
+        return;
+    }
     if (entry == NULL || !engine_task_on_link(engine, relay_up->task, link)) {
         return;
     }

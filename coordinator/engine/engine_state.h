@@ -109,7 +109,9 @@ void engine_add_forget(struct engine *engine, struct job_id job, struct link_id 
 /* info.c: steps that are committed; of a live job the core may have more than the directory. */
 uint64_t engine_position(const struct engine *engine, const struct directory_entry *entry);
 
-/* fetches.c: what the worker on this link reports of its tasks. */
+/* fetches.c: what the worker on this link, or the program of a task, reports. */
+void engine_note_fetch(struct engine *engine, struct link_id link, struct task_ref task,
+    const struct task_fetch *fetch);
 void engine_note_fetches(
     struct engine *engine, struct link_id link, const struct agent_heartbeat *heartbeat);
 

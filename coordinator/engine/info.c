@@ -224,6 +224,13 @@ static bool is_live(const struct engine *engine, const struct directory_entry *e
     return !job_state_is_final(entry->state) && core_job_state(engine->core, entry->id, &state);
 }
 
+/* The worker's reports end with the start of the process, the program's with their last one. */
+static bool is_fetching(const struct task_fetch *fetch, enum task_state state)
+{
+    return state == TASK_STARTING || (state == TASK_RUNNING && fetch->kind == FETCH_READ &&
+                                         fetch->done_bytes < fetch->whole_bytes);
+}
+
 static void fill_task(const struct engine *engine, const struct directory_entry *entry,
     uint32_t slot, bool live, struct task_info *info)
 {
@@ -249,7 +256,7 @@ static void fill_task(const struct engine *engine, const struct directory_entry 
         info->has_exit = view.has_exit;
         info->exit = task->exit; /* with the text, which the core does not keep */
         info->uses_cadre = view.sent_hello;
-        if (view.state == TASK_STARTING) {
+        if (is_fetching(&task->fetch, view.state)) {
             info->fetch = task->fetch;
         }
     }

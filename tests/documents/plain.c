@@ -27,6 +27,60 @@ static void get_out(cadre_status status, const char *reason, void *user)
         }                                                                                          \
     } while (0)
 
+/* Between two tasks, each of which has two numbers of its own. */
+static void messages(void)
+{
+    const float own[2] = {(float)cadre_rank(), 10 + (float)cadre_rank()};
+    float other[2];
+
+    /* MPI_Send, MPI_Recv: the two meet */
+    float message = 3;
+    if (cadre_rank() == 0) {
+        CADRE_CHECK(cadre_plain_send(&message, 1, CADRE_F32, 1));
+    } else {
+        CADRE_CHECK(cadre_plain_recv(&message, 1, CADRE_F32, 0));
+    }
+
+    /* MPI_Sendrecv: around a ring, and in a row that has ends */
+    const uint32_t next = (cadre_rank() + 1) % cadre_world_size();
+    const uint32_t before = next; /* there are two */
+    CADRE_CHECK(cadre_plain_send_recv(own, 2, next, other, 2, before, CADRE_F32));
+    MUST(other[0] == 1 - own[0]);
+    CADRE_CHECK(cadre_plain_send_recv(own, 2, cadre_rank() == 0 ? 1 : CADRE_PLAIN_NO_TASK, other, 2,
+        cadre_rank() == 1 ? 0 : CADRE_PLAIN_NO_TASK, CADRE_F32));
+    MUST(other[0] == (cadre_rank() == 1 ? 0 : 1));
+}
+
+/* MPI_Comm_split: all tasks in the opposite order, and each of that group alone. */
+static void groups(void)
+{
+    cadre_plain_group *all;
+    cadre_plain_group *alone;
+    int32_t value = 5;
+    int32_t pair[2] = {1, 2};
+    CADRE_CHECK(cadre_plain_split(0, 2 - cadre_rank(), &all));
+    MUST(cadre_plain_group_size(all) == 2);
+    const uint32_t rank = cadre_plain_group_rank(all);
+    MUST(rank == 1 - cadre_rank());
+    CADRE_CHECK(cadre_plain_group_split(all, rank, 0, &alone));
+    CADRE_CHECK(cadre_plain_group_all_reduce(alone, NULL, &value, 1, CADRE_I32, CADRE_SUM));
+    MUST(value == 5);
+    CADRE_CHECK(cadre_plain_group_reduce_scatter(all, pair, &value, 1, CADRE_I32, CADRE_SUM));
+    MUST(value == 2 * pair[rank]);
+    CADRE_CHECK(cadre_plain_group_all_gather(all, &value, pair, 1, CADRE_I32));
+    CADRE_CHECK(cadre_plain_group_broadcast(all, pair, 2, CADRE_I32, 0));
+    if (rank == 0) {
+        CADRE_CHECK(cadre_plain_group_send(all, pair, 2, CADRE_I32, 1));
+    } else {
+        CADRE_CHECK(cadre_plain_group_recv(all, pair, 2, CADRE_I32, 0));
+    }
+    CADRE_CHECK(
+        cadre_plain_group_send_recv(all, pair, 1, 1 - rank, &value, 1, 1 - rank, CADRE_I32));
+    CADRE_CHECK(cadre_plain_group_barrier(all));
+    cadre_plain_group_close(alone);
+    cadre_plain_group_close(all);
+}
+
 static int task(int argc, char **argv)
 {
     CADRE_CHECK(cadre_plain_init(&argc, &argv));
@@ -56,6 +110,9 @@ static int task(int argc, char **argv)
     CADRE_CHECK(cadre_plain_reduce_scatter(parts, values, 1, CADRE_F32, CADRE_SUM));
     MUST(values[0] == (cadre_rank() == 0 ? 3 : 20));
     cadre_plain_free(values);
+
+    messages();
+    groups();
 
     /* any bytes: here the id that rank 0 has made, all that NCCL needs of a bootstrap */
     char id[128] = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preloaded into a daemon. A disk that takes its time: each look at a file below SLOW_DISK_FOLDER
  * (fstatat) takes SLOW_DISK_MS longer, each write at an offset (pwrite) SLOW_DISK_WRITE_MS, each
- * call by a name SLOW_DISK_NAME_MS, in whatever thread. A disk that stands still: reads at an
- * offset, and writes, of files whose paths have SLOW_DISK_HELD in them wait until the file
- * SLOW_DISK_GATE is there. And a witness: each call on a file below
- * it that the daemon's first thread makes, which runs its loop, while the file
+ * read at one (pread) SLOW_DISK_READ_MS, each call by a name SLOW_DISK_NAME_MS, in whatever thread.
+ * A disk that stands still: reads at an offset, and writes, of files whose paths have
+ * SLOW_DISK_HELD in them wait until the file SLOW_DISK_GATE is there. And a witness: each call on a
+ * file below it that the daemon's first thread makes, which runs its loop, while the file
  * SLOW_DISK_FOLDER/witness is there is a line of that file. */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -144,6 +144,7 @@ ssize_t write(int fd, const void *bytes, size_t size)
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
     witness("pread", fd, NULL);
+    wait_for_disk("SLOW_DISK_READ_MS", fd, NULL);
     wait_at_gate(fd);
     return syscall(SYS_pread64, fd, bytes, size, offset);
 }

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people see of what a worker fetches for a task before its program can go on: files, a checkpoint from the
-coordinator, the check of one in a shared folder. The worker's disk stands still until the test has seen it."""
+coordinator, the check of one in a shared folder. The worker's disk stands still until the test has seen it. And of a
+checkpoint that a program reads from a slow disk."""
+import fcntl
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 
 from checkpoints import EVERY, published
@@ -16,6 +20,7 @@ from learning import FAST, FAST_WORKER, Learning
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 SLOW_DISK = os.environ.get("CADRE_TEST_SLOW_DISK", "")
+BULKY = os.environ.get("CADRE_TEST_BULKY", "")
 MIB = 1 << 20
 
 
@@ -52,12 +57,16 @@ class HeldCluster(Cluster):
 
 
 class Command:
-    """A `cadre` that runs; on a terminal of its own, or with its standard error in a pipe."""
+    """One that runs, on a terminal of its own or with what it prints in a pipe."""
 
-    def __init__(self, cluster, *arguments, terminal):
+    def __init__(self, cluster, *argv, terminal, cwd=None, **environment):
         mine, theirs = pty.openpty() if terminal else os.pipe()
-        environment = clean_environment() | {"CADRE_COORDINATOR": cluster.address, "TERM": "xterm", "COLUMNS": "120"}
-        self.process = subprocess.Popen([program("cadre"), *arguments], env=environment, stdout=theirs, stderr=theirs,
+        if terminal:
+            fcntl.ioctl(mine, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
+        environment = clean_environment() | {"TERM": "xterm"} | environment
+        if cluster is not None:
+            environment["CADRE_COORDINATOR"] = cluster.address
+        self.process = subprocess.Popen(argv, env=environment, cwd=cwd, stdout=theirs, stderr=theirs,
                                         stdin=subprocess.DEVNULL, start_new_session=True)
         os.close(theirs)
         self.seen = b""
@@ -92,7 +101,7 @@ def submitted(cluster, terminal):
     with open(task, "wb") as file:
         file.write(script("cmp big.bin big.bin && echo whole"))
     os.chmod(task, 0o755)
-    return Command(cluster, "submit", "--file", path, task, terminal=terminal)
+    return Command(cluster, program("cadre"), "submit", "--file", path, task, terminal=terminal)
 
 
 def test_files():
@@ -149,6 +158,36 @@ def test_a_checkpoint_in_a_shared_folder():
         folder = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)
         os.chmod(folder, 0o777)
         restored(cluster, "check", workers=1, checkpoint_folder=folder)
+
+
+def bulky(folder, *command, terminal=False, **environment):
+    """What is shown of the program bulky, which reads 24 MiB of a state in 6 blocks, and of what runs it."""
+    slow = {"LD_PRELOAD": SLOW_DISK, "SLOW_DISK_FOLDER": folder, "SLOW_DISK_READ_MS": "700"}
+    shown = Command(None, *command, terminal=terminal, cwd=folder, **(slow | environment))
+    return shown.end()
+
+
+def test_a_program_that_reads_its_checkpoint():
+    """What `cadre run --restore` and a program by hand show."""
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        run_it = [program("cadre"), "run", "--checkpoint-folder", "kept"]
+        Command(None, *run_it, BULKY, "--", "24", terminal=False, cwd=folder).end()
+        state = os.path.join(folder, "kept", "checkpoint-1.json")
+        again = [program("cadre"), "run", "--restore", state, BULKY]
+        shown = bulky(folder, *again, terminal=True)
+        check(re.search(r"job 1: task 0 reads its checkpoint  \d+\.\d MiB/24\.0 MiB \[=+> *\]  .*B/s  \d:\d\d left",
+                        shown), shown)
+        check_in("loaded 24 MiB", shown, "what the program prints")
+        shown = bulky(folder, *again)
+        check_equal(shown.count("reads its checkpoint: 24.0 MiB\n"), 1, f"lines in a pipe: {shown}")
+        shown = bulky(folder, BULKY, CADRE_RESTORE=state)
+        check(re.search(r"cadre: reading the checkpoint: 24\.0 MiB\ncadre: the checkpoint was read: 24\.0 MiB in "
+                        r"\d+\.\d s, \d\.\d MiB/s\nloaded", shown), shown)
+        shown = bulky(folder, BULKY, CADRE_RESTORE=state, terminal=True)
+        check(re.search(r"\rreading the checkpoint  \d+\.\d MiB/24\.0 MiB \[=+> *\]  .*B/s  \d:\d\d left", shown),
+              shown)
+        shown = bulky(folder, *again, SLOW_DISK_READ_MS="0")
+        check("checkpoint" not in shown, f"what takes no time: {shown}")
 
 
 run(globals())

@@ -25,6 +25,7 @@
 #include "cadre/optimizer.h"
 #include "cadre/parameter_server.h"
 #include "cadre/plain.h"
+#include "cadre/plain_group.h"
 #include "cadre/preemption.h"
 #include "cadre/preprocessing.h"
 #include "cadre/program.h"

@@ -88,10 +88,10 @@ typedef struct cadre_job_shards {
     size_t shown;
 } cadre_job_shards;
 
-/* How far a worker is with what a task lacks before its program can go on. */
+/* How far a task is with what it lacks before its program can go on. */
 typedef struct cadre_job_fetch {
     /* "files", "checkpoint": they come from the coordinator. "check": the checkpoint is in a shared
-     * folder, and is checked there. "": nothing is fetched. */
+     * folder, and is checked there. "read": the program reads it. "": nothing is fetched. */
     const char *what;
     uint64_t done_bytes; /* at most whole_bytes */
     uint64_t whole_bytes;

@@ -12,6 +12,9 @@
  *       (MPI_IN_PLACE)                      the same with NULL for x
  *     MPI_Allgather(x, n, ..., y, ...)    cadre_plain_all_gather(x, y, n, CADRE_F32)
  *     MPI_Reduce_scatter_block(x, y, ...) cadre_plain_reduce_scatter(x, y, n, CADRE_F32, CADRE_SUM)
+ *     MPI_Send, MPI_Recv                  cadre_plain_send(x, n, CADRE_F32, to), cadre_plain_recv
+ *     MPI_Sendrecv                        cadre_plain_send_recv
+ *     MPI_Comm_split                      cadre_plain_split, in cadre/plain_group.h
  *     MPI_Finalize()                      return cadre_plain_finish()
  *
  * It runs by hand (alone), under `cadre run -n 4`, submitted, and on the addresses of TF_CONFIG or
@@ -107,6 +110,37 @@ CADRE_API cadre_status cadre_plain_all_gather(
  * (MPI_Reduce_scatter_block, ncclReduceScatter.) */
 CADRE_API cadre_status cadre_plain_reduce_scatter(
     const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op);
+
+/* --- Messages between two tasks. Both name the same number of elements of the same type, and the
+ * two meet: a send returns when the other task has the message, a receive when it has come.
+ * Messages from one task to another arrive in the order in which they were sent. Where the two
+ * differ, by their sizes or types or because both of them send, both get INVALID_ARGUMENT, which
+ * names both calls; no task gets a message of another size. One that waits for a call that never
+ * comes gets DEADLINE_EXCEEDED after CADRE_COLLECTIVE_TIMEOUT_S, which names the other task.
+ *
+ * Two tasks connect when they exchange their first message, and keep a connection and a thread for
+ * it; on one host messages go through shared memory. A sum over many tasks is a collective: faster
+ * than the messages that it would take. --- */
+
+/* In the place of a task: there is none. Nothing is sent or received then, and the memory stays as
+ * it is: at the ends of a row of tasks. (MPI_PROC_NULL.) */
+#define CADRE_PLAIN_NO_TASK UINT32_MAX
+
+/* `count` elements of any type but CADRE_STRING, to task `to`. INVALID_ARGUMENT: there is no such
+ * task, or it is this one. (MPI_Ssend, ncclSend.) */
+CADRE_API cadre_status cadre_plain_send(
+    const void *data, size_t count, cadre_dtype dtype, uint32_t to);
+
+/* The message of task `from` into `data`. After an error `data` is undefined. (MPI_Recv,
+ * ncclRecv.) */
+CADRE_API cadre_status cadre_plain_recv(void *data, size_t count, cadre_dtype dtype, uint32_t from);
+
+/* Sends and receives at once: to the next of a ring and from the one before, or with the same task,
+ * which makes this call too. Where each task sends first, all of them wait; with this call none
+ * does. `sent` and `received` are apart. `to` and `from` may both be this task: a copy.
+ * (MPI_Sendrecv; ncclSend and ncclRecv in one group.) */
+CADRE_API cadre_status cadre_plain_send_recv(const void *sent, size_t sent_count, uint32_t to,
+    void *received, size_t received_count, uint32_t from, cadre_dtype dtype);
 
 /* Memory that tasks of this host share without the program's doing: collectives on it copy nothing
  * on the way. Any other memory does too, at the price of a copy. Aligned to CADRE_TENSOR_ALIGN, not

@@ -16,6 +16,7 @@ static const struct doing {
     {"files", "fetches its files", "fetch their files"},
     {"checkpoint", "fetches its checkpoint", "fetch their checkpoint"},
     {"check", "waits until its checkpoint is checked", "wait until their checkpoint is checked"},
+    {"read", "reads its checkpoint", "read their checkpoint"},
 };
 static const struct doing other_doing = {
     "", "fetches what it needs", "fetch their files and checkpoint"};

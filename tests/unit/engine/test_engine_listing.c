@@ -283,6 +283,28 @@ static void fetches_are_shown_until_the_task_runs(void **state)
     stage_close(stage);
 }
 
+/* The program of a task reads its checkpoint: that is no progress of the job. */
+static void a_program_that_reads_is_shown_until_its_last_report(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct job_info info;
+    struct agent_up up = {.type = AGENT_UP_RELAY,
+        .relay_up = {.task = {{1}, 0, 1},
+            .up = {.type = TASK_UP_PROGRESS,
+                .progress = {.stream = "", .left_s = -1, .fetch = {FETCH_READ, 1, 2, 3}}}}};
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    flush(stage);
+    assert_int_equal(fetch_of(stage, 0).kind, FETCH_READ);
+    up.relay_up.up.progress.fetch.done_bytes = 2;
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    flush(stage);
+    assert_int_equal(fetch_of(stage, 0).kind, FETCH_NONE);
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_false(info.has_progress);
+    stage_close(stage);
+}
+
 /* A cluster of thousands fits one message all the same. */
 static void gpus_of_many_workers_are_left_out(void **state)
 {
@@ -369,6 +391,7 @@ int main(void)
         cmocka_unit_test(workers_are_reported_with_their_details),
         cmocka_unit_test(the_end_of_a_certificate_is_kept_up_to_date),
         cmocka_unit_test(fetches_are_shown_until_the_task_runs),
+        cmocka_unit_test(a_program_that_reads_is_shown_until_its_last_report),
         cmocka_unit_test(gpus_of_many_workers_are_left_out),
         cmocka_unit_test(details_of_lost_workers_are_dropped)};
     return cmocka_run_group_tests(tests, NULL, NULL);

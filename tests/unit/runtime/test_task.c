@@ -98,13 +98,13 @@ static void a_mesh_of_a_generation_that_is_over_is_aborted(void **state)
     send_plan(&daemon, 2);
     task_attach_mesh(task, &mesh);
     assert_int_equal(aborts, 1);
-    task_attach_mesh(task, NULL);
+    task_detach_mesh(task, &mesh);
     assert_ok(task_await_plan(task, &roster, &error), &error);
     assert_int_equal(roster.generation.number, 2);
     task_roster_clear(&roster);
     task_attach_mesh(task, &mesh); /* the right one */
     assert_int_equal(aborts, 1);
-    task_attach_mesh(task, NULL);
+    task_detach_mesh(task, &mesh);
     task_close(task);
 }
 

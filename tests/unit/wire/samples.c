@@ -80,6 +80,7 @@ const struct sample samples[] = {
     {"task_up backed by no server", &kinds[KIND_task_up], &alone},
     {"task_up part", &kinds[KIND_task_up], &part},
     {"task_up progress", &kinds[KIND_task_up], &progress},
+    {"task_up progress of a fetch", &kinds[KIND_task_up], &progress_of_fetch},
     {"task_up progress, bare", &kinds[KIND_task_up], &progress_bare},
     {"task_up shards", &kinds[KIND_task_up], &shards},
     {"task_up shards, bare", &kinds[KIND_task_up], &shards_bare},

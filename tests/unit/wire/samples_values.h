@@ -182,6 +182,10 @@ static const struct shards_report sample_shards[] = {
 static const struct task_up shards = {.type = TASK_UP_SHARDS, .shards = SHARDS};
 static const struct task_up shards_bare = {
     .type = TASK_UP_SHARDS, .shards = {.name = "t", .policy = ""}};
+static const struct task_up progress_of_fetch = {.type = TASK_UP_PROGRESS,
+    .progress = {.stream = "",
+        .left_s = -1,
+        .fetch = {.kind = FETCH_READ, .done_bytes = 74, .whole_bytes = 75, .elapsed_us = 76}}};
 static const struct task_up progress_bare = {.type = TASK_UP_PROGRESS, .progress = {.stream = ""}};
 
 static const struct roster_entry roster[] = {

@@ -18,8 +18,9 @@
  *   (DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ...); every later call returns CADRE_ABORTED.
  * - A task that closes its mesh after the last collective disturbs no other task (protocol, rule
  *   17); a task that calls another collective gets CADRE_ABORTED, which names the task that closed.
- * - One listener serves one mesh after the other, of rising generations. Tasks that are ahead wait
- *   for those that still are in an older one; what is left of older ones is refused.
+ * - One listener serves the meshes of one generation, in any order and several at a time, then
+ *   those of the next. A connection waits for its mesh until this task forms it, and for a newer
+ *   generation; what is left of older ones is refused.
  * - Sums are made in one canonical order: the balanced pairwise tree over global replica index
  *   (padded to a power of two), ((0+1)+(2+3))+..., whatever the transport or the split into tasks:
  *   the same bits on every replica and in every run. Half-width floats are summed in float32 and
@@ -75,6 +76,9 @@ struct mesh_config {
     uint32_t rank;
     const struct mesh_member *members; /* borrowed until form_post returns */
     uint32_t member_count;
+    /* How errors name the tasks, by rank; borrowed until form_post returns. NULL: by their ranks. A
+     * mesh of some tasks of a job names them by their ranks in the job. */
+    const uint32_t *numbers;
     uint8_t key[MESH_KEY_BYTES];
     /* This task's; NULL for a mesh of one task. It outlives the mesh. */
     struct mesh_listener *listener;
@@ -123,6 +127,7 @@ struct mesh_note {
 
 struct mesh {
     const struct mesh_ops *ops;
+    struct mesh *next; /* of those that a task has attached: the task's */
 };
 
 struct mesh_ops {
@@ -182,6 +187,13 @@ extern const struct mesh_ops mesh_host_ops;
  * the caller frees, never NULL; ret_sizes[replica_count]. After an error *ret_data is NULL. */
 cadre_status mesh_gather_any(struct mesh *mesh, uint32_t local_replica, uint32_t replica_count,
     const void *data, size_t bytes, void **ret_data, size_t *ret_sizes, struct cadre_error *error);
+
+/* The key and the nonce of a mesh of some of the tasks of another one, which all of these make
+ * alike and no process can without the other's `key`. `which`: numbers that no two such meshes of
+ * `key` have in common, `count` of them. */
+#define MESH_DERIVE_MAX 4
+void mesh_key_derive(const uint8_t key[MESH_KEY_BYTES], const uint64_t *which, size_t count,
+    uint8_t ret_key[MESH_KEY_BYTES], uint64_t *ret_nonce);
 
 /* A task's listening socket for its peers: made once, used by every generation. */
 struct mesh_listener;

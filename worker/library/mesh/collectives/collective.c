@@ -104,8 +104,8 @@ static void mesh_missed(struct replica *replica, const struct call *call, uint32
 {
     uint32_t rank = mesh_host_rank_of(replica->host, replica->host->globals[slot]);
     mesh_fault_raise(replica->host, CADRE_ABORTED,
-        "the task of rank %" PRIu32 " closed its mesh before collective %" PRIu64 " (%s)", rank,
-        replica->sequence, mesh_kind_name(call->shape.kind));
+        "the task of rank %" PRIu32 " closed its mesh before collective %" PRIu64 " (%s)",
+        host_number(replica->host, rank), replica->sequence, mesh_kind_name(call->shape.kind));
 }
 
 static void mesh_overdue(struct replica *replica, const struct call *call, uint32_t slot)
@@ -116,7 +116,7 @@ static void mesh_overdue(struct replica *replica, const struct call *call, uint3
     mesh_fault_raise(host, CADRE_DEADLINE_EXCEEDED,
         "replica %" PRIu32 " (local replica %" PRIu32 " of the task of rank %" PRIu32
         ") did not come to collective %" PRIu64 " (%s) within %" PRIu64 " ms",
-        global, global - host->firsts[rank], rank, replica->sequence,
+        global, global - host->firsts[rank], host_number(host, rank), replica->sequence,
         mesh_kind_name(call->shape.kind), call->timeout_us / CADRE_US_PER_MS);
 }
 
@@ -135,7 +135,8 @@ cadre_status mesh_broken(struct replica *replica)
     } else if (strstr(text, "rank ") != NULL) {
         mesh_fault_raise(host, code, "%s", text); /* it names the cause already */
     } else {
-        mesh_fault_raise(host, code, "the task of rank %" PRIu32 " ended the mesh: %s", rank, text);
+        mesh_fault_raise(host, code, "the task of rank %" PRIu32 " ended the mesh: %s",
+            host_number(host, rank), text);
     }
     return CADRE_ABORTED;
 }

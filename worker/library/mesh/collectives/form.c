@@ -82,7 +82,8 @@ static cadre_status add_caller(
     *caller = (struct caller){.rank = rank, .local = local, .fd = -1, .pause_us = RETRY_FIRST_US};
     cadre_status status = mesh_address_parse(address, &caller->address, error);
     if (status != CADRE_OK) {
-        return cadre_error_wrap(error, status, "the task of rank %" PRIu32, rank);
+        return cadre_error_wrap(
+            error, status, "the task of rank %" PRIu32, host_number(host, rank));
     }
     if (local) {
         caller->address = mesh_address_local(address);
@@ -222,7 +223,7 @@ static cadre_status unix_socket_refused(
     return mesh_fault_raise(host, CADRE_PERMISSION_DENIED,
         "this system does not allow tasks of one host to connect over a Unix socket (to the task "
         "of rank %" PRIu32 ": %s); allow it, or give each task an address of its own",
-        caller->rank, strerrordesc_np(errnum));
+        host_number(host, caller->rank), strerrordesc_np(errnum));
 }
 
 static cadre_status start_call(struct host_mesh *host, struct caller *caller, uint64_t now_us)
@@ -233,7 +234,7 @@ static cadre_status start_call(struct host_mesh *host, struct caller *caller, ui
         return mesh_fault_raise(host, cadre_status_from_errno(errno),
             "no socket for the connection to the task of rank %" PRIu32
             " (errno %d); raise the limit on open files (ulimit -n)",
-            caller->rank, errno);
+            host_number(host, caller->rank), errno);
     }
     caller->got = 0;
     caller->state = CALLER_CONNECTING;
@@ -318,7 +319,7 @@ static cadre_status not_authenticated(struct host_mesh *host, uint32_t rank)
     return mesh_fault_raise(host, CADRE_UNAUTHENTICATED,
         "the process that listens at %s does not hold the generation's key, so it is not the task "
         "of rank %" PRIu32 "; give all tasks the same key",
-        host->members[rank].address, rank);
+        host->members[rank].address, host_number(host, rank));
 }
 
 static cadre_status form_authenticate(
@@ -442,7 +443,7 @@ static cadre_status give_up(struct host_mesh *host)
     return mesh_fault_raise(host, CADRE_DEADLINE_EXCEEDED,
         "%" PRIu32 " of %" PRIu32 " tasks did not come in time, the first is that of rank %" PRIu32
         " at %s: %s",
-        missing, host->task_count, first, host->members[first].address, refusal);
+        missing, host->task_count, host_number(host, first), host->members[first].address, refusal);
 }
 
 /* The next time a step is due without an event. */

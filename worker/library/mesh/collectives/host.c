@@ -62,13 +62,15 @@ static cadre_status take_roster(
     uint32_t tasks = config->member_count;
     host->members = calloc(tasks, sizeof *host->members);
     host->firsts = calloc(tasks + 1, sizeof *host->firsts);
-    if (host->members == NULL || host->firsts == NULL) {
+    host->numbers = calloc(tasks, sizeof *host->numbers);
+    if (host->members == NULL || host->firsts == NULL || host->numbers == NULL) {
         return no_memory(error);
     }
     memcpy(host->members, config->members, tasks * sizeof *host->members);
     host->roster = prng_mix(tasks);
     for (uint32_t rank = 0; rank < tasks; rank++) {
         host->members[rank].address[MESH_ADDRESS_BYTES - 1] = '\0';
+        host->numbers[rank] = config->numbers != NULL ? config->numbers[rank] : rank;
         host->firsts[rank + 1] = host->firsts[rank] + host->members[rank].replicas;
     }
     CADRE_TRY(mesh_topology_make(&host->topology, host->members, tasks, error));
@@ -205,6 +207,7 @@ static void host_close(struct mesh *mesh)
     mesh_fault_close(&host->fault);
     mesh_links_close(&host->links);
     mesh_topology_finish(&host->topology);
+    free(host->numbers);
     free(host->firsts);
     free(host->members);
     OPENSSL_cleanse(host->key, sizeof host->key);

@@ -169,8 +169,8 @@ static cadre_status take_arena(
     int errnum = errno;
     close(arena.fd);
     if (memory == MAP_FAILED) {
-        return cadre_error_errno(
-            error, errnum, "map the memory of the task of rank %" PRIu32, link->rank);
+        return cadre_error_errno(error, errnum, "map the memory of the task of rank %" PRIu32,
+            host_number(host, link->rank));
     }
     /* A dump would fill all holes, and a child process is not part of the mesh. */
     (void)madvise(memory, (size_t)arena.bytes, MADV_DONTDUMP);

@@ -222,18 +222,24 @@ static void mesh_listener_refuse(struct pending_connection *pending_connection,
     mesh_listener_close_pending(pending_connection);
 }
 
-/* The hello is complete: answer it, let it wait for a newer generation, or refuse it (protocol,
- * rule 13). */
+/* Of the same generation, and not of the mesh that is formed with these terms. */
+static bool of_another_mesh(const struct handshake_hello *hello, const struct listener_terms *terms)
+{
+    return hello->generation == terms->generation && hello->nonce != terms->nonce;
+}
+
+/* The hello is complete: answer it, let it wait for another mesh of this generation or of a newer
+ * one, or refuse it (protocol, rule 13). */
 static void mesh_listener_greet(struct mesh_listener *listener,
     struct pending_connection *pending_connection, const struct listener_terms *terms,
     char refusal[LISTENER_REFUSAL_BYTES])
 {
     const struct handshake_hello *hello = &pending_connection->hello;
-    if (hello->generation > terms->generation) {
+    if (hello->generation > terms->generation || of_another_mesh(hello, terms)) {
         mesh_listener_watch(listener, pending_connection, false);
         return;
     }
-    if (hello->generation < terms->generation || hello->nonce != terms->nonce) {
+    if (hello->generation < terms->generation) {
         mesh_listener_refuse(pending_connection, refusal, "it is of another generation");
         return;
     }
@@ -261,8 +267,7 @@ static void mesh_listener_check_proof(struct mesh_listener *listener,
     struct pending_connection *pending_connection, const struct listener_terms *terms,
     char refusal[LISTENER_REFUSAL_BYTES])
 {
-    if (pending_connection->hello.generation != terms->generation ||
-        pending_connection->hello.nonce != terms->nonce) {
+    if (pending_connection->hello.generation != terms->generation) {
         mesh_listener_refuse(pending_connection, refusal, "it is of another generation");
         return;
     }
@@ -308,7 +313,11 @@ static void mesh_listener_advance(struct mesh_listener *listener,
     if (pending_connection->state == PENDING_GREETED) {
         mesh_listener_greet(listener, pending_connection, terms, refusal);
     }
-    if (pending_connection->state == PENDING_CHALLENGED &&
+    bool own = !of_another_mesh(&pending_connection->hello, terms);
+    if (pending_connection->state == PENDING_CHALLENGED) {
+        mesh_listener_watch(listener, pending_connection, own);
+    }
+    if (pending_connection->state == PENDING_CHALLENGED && own &&
         read_fully(pending_connection->fd, pending_connection->mac, sizeof pending_connection->mac,
             &pending_connection->got, &lost)) {
         mesh_listener_check_proof(listener, pending_connection, terms, refusal);

@@ -61,8 +61,8 @@ cadre_status mesh_fault_catch(
 {
     cadre_status code =
         frame->code == (uint32_t)CADRE_DEADLINE_EXCEEDED ? CADRE_DEADLINE_EXCEEDED : CADRE_ABORTED;
-    return mesh_fault_raise(host, code, "the task of rank %" PRIu32 " ended the mesh: %.*s", rank,
-        (int)frame->data_bytes, (const char *)reason);
+    return mesh_fault_raise(host, code, "the task of rank %" PRIu32 " ended the mesh: %.*s",
+        host_number(host, rank), (int)frame->data_bytes, (const char *)reason);
 }
 
 cadre_status mesh_fault_error(struct host_mesh *host, bool interrupted, struct cadre_error *error)

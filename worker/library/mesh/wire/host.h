@@ -74,7 +74,8 @@ struct host_mesh {
     uint32_t replica_count;
     uint32_t first_replica;
     uint32_t local_count;
-    uint32_t *firsts; /* [task_count + 1]: the first replica of each rank */
+    uint32_t *firsts;  /* [task_count + 1]: the first replica of each rank */
+    uint32_t *numbers; /* [task_count]: how errors name the task of each rank */
     struct mesh_member *members;
     struct mesh_listener *listener;
     uint64_t form_deadline_us;
@@ -110,6 +111,12 @@ static inline struct host_mesh *host_of(struct mesh *mesh)
 static inline uint32_t host_replicas_of(const struct host_mesh *host, uint32_t rank)
 {
     return host->firsts[rank + 1] - host->firsts[rank];
+}
+
+/* How errors name the task of `rank`. */
+static inline uint32_t host_number(const struct host_mesh *host, uint32_t rank)
+{
+    return host->numbers[rank];
 }
 
 /* The rank of the task that has a replica. */

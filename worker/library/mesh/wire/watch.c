@@ -49,7 +49,8 @@ static size_t mesh_watch_compose(const struct host_mesh *host, uint32_t rank, ca
 static void mesh_watch_exited(struct host_mesh *host, uint32_t rank)
 {
     mesh_fault_raise(host, CADRE_ABORTED,
-        "the task of rank %" PRIu32 " closed its connection; its process has exited", rank);
+        "the task of rank %" PRIu32 " closed its connection; its process has exited",
+        host_number(host, rank));
 }
 
 /* True when no more messages come from this link. */
@@ -75,7 +76,7 @@ static bool look_at_link(struct host_mesh *host, struct link *link)
     if (!good) {
         mesh_fault_raise(host, CADRE_DATA_LOSS,
             "the task of rank %" PRIu32 " sent something that is no frame of this mesh",
-            link->rank);
+            host_number(host, link->rank));
         return true;
     }
     if (frame.type == WIRE_FAULT) {

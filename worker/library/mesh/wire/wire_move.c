@@ -24,14 +24,16 @@ static cadre_status wire_move_closed(struct host_mesh *host, uint32_t from)
 {
     return mesh_fault_raise(host, CADRE_ABORTED,
         "the task of rank %" PRIu32 " closed its connection in collective %" PRIu64 " (%s)",
-        host->wire->peers[from].rank, host->wire->sequence, mesh_kind_name(host->wire->kind));
+        host_number(host, host->wire->peers[from].rank), host->wire->sequence,
+        mesh_kind_name(host->wire->kind));
 }
 
 static cadre_status wire_move_departed(struct host_mesh *host, uint32_t from)
 {
     return mesh_fault_raise(host, CADRE_ABORTED,
         "the task of rank %" PRIu32 " closed its mesh before collective %" PRIu64 " (%s)",
-        host->wire->peers[from].leaver, host->wire->sequence, mesh_kind_name(host->wire->kind));
+        host_number(host, host->wire->peers[from].leaver), host->wire->sequence,
+        mesh_kind_name(host->wire->kind));
 }
 
 static void finish_members(struct wire_peer *peer, const struct wire_frame *frame)
@@ -59,7 +61,8 @@ static cadre_status wire_move_broke(struct host_mesh *host, uint32_t from, int e
 {
     return mesh_fault_raise(host, CADRE_ABORTED,
         "the connection to the task of rank %" PRIu32 " failed in collective %" PRIu64 ": %s",
-        host->wire->peers[from].rank, host->wire->sequence, strerrordesc_np(errnum));
+        host_number(host, host->wire->peers[from].rank), host->wire->sequence,
+        strerrordesc_np(errnum));
 }
 
 cadre_status mesh_wire_send(struct host_mesh *host, uint32_t to, const struct iovec *pieces,
@@ -134,7 +137,7 @@ cadre_status mesh_wire_unread(
     if (carry == NULL) {
         return mesh_fault_raise(host, CADRE_RESOURCE_EXHAUSTED,
             "no memory for %zu bytes that came early from the task of rank %" PRIu32, bytes,
-            peer->rank);
+            host_number(host, peer->rank));
     }
     memcpy(carry, data, bytes);
     if (left > 0) {
@@ -167,7 +170,7 @@ cadre_status mesh_wire_check_frame(
         return mesh_fault_raise(host, CADRE_DATA_LOSS,
             "the task of rank %" PRIu32 " sent something that is no frame of this mesh where "
             "collective %" PRIu64 " was due",
-            rank, wire->sequence);
+            host_number(host, rank), wire->sequence);
     }
     if (frame->type == WIRE_FAULT) {
         return mesh_fault_catch(host, rank, frame, data);
@@ -178,8 +181,8 @@ cadre_status mesh_wire_check_frame(
     }
     if (frame->sequence != wire->sequence) {
         return mesh_fault_raise(host, CADRE_INTERNAL,
-            "the task of rank %" PRIu32 " is in collective %" PRIu64 ", this one in %" PRIu64, rank,
-            frame->sequence, wire->sequence);
+            "the task of rank %" PRIu32 " is in collective %" PRIu64 ", this one in %" PRIu64,
+            host_number(host, rank), frame->sequence, wire->sequence);
     }
     return CADRE_OK;
 }
@@ -195,8 +198,8 @@ static cadre_status wire_move_overdue(struct host_mesh *host)
             return mesh_fault_raise(host, CADRE_DEADLINE_EXCEEDED,
                 "the task of rank %" PRIu32 " (replicas %" PRIu32 " to %" PRIu32
                 ") did not come to collective %" PRIu64 " (%s) within %" PRIu64 " ms",
-                peer->rank, replicas[0], replicas[other->slot_count - 1], wire->sequence,
-                mesh_kind_name(wire->kind), wire->timeout_us / CADRE_US_PER_MS);
+                host_number(host, peer->rank), replicas[0], replicas[other->slot_count - 1],
+                wire->sequence, mesh_kind_name(wire->kind), wire->timeout_us / CADRE_US_PER_MS);
         }
     }
     return CADRE_OK;

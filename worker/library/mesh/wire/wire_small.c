@@ -111,7 +111,7 @@ static cadre_status read_frame(struct host_mesh *host, uint32_t from, struct arr
         return mesh_fault_raise(host, CADRE_DATA_LOSS,
             "the task of rank %" PRIu32 " sent something that is no frame of this mesh where "
             "collective %" PRIu64 " was due",
-            wire->peers[from].rank, wire->sequence);
+            host_number(host, wire->peers[from].rank), wire->sequence);
     }
     size_t head = WIRE_FRAME_BYTES;
     head += frame->agreement.differs ? WIRE_RECORD_BYTES : 0;
@@ -194,7 +194,8 @@ static cadre_status check_size(struct host_mesh *host, const struct wire_step *s
     return mesh_fault_raise(host, CADRE_DATA_LOSS,
         "the task of rank %" PRIu32 " sent %" PRIu32 " bytes with collective %" PRIu64
         " where %zu were due",
-        host->wire->peers[step->from].rank, arrival->frame.data_bytes, host->wire->sequence, bytes);
+        host_number(host, host->wire->peers[step->from].rank), arrival->frame.data_bytes,
+        host->wire->sequence, bytes);
 }
 
 /* One level; *holds: whether the data are still valid. */

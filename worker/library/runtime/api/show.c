@@ -154,3 +154,46 @@ void show_replay(const char *name, uint64_t done, uint64_t wanted, uint64_t elap
         fprintf(stderr, "%s\n", text);
     }
 }
+
+/* "12.5 MiB" */
+static const char *show_bytes(double bytes, char text[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    while (bytes >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 24, "%.1f %s", bytes, units[unit]);
+    return text;
+}
+
+void show_reading(const struct task_fetch *fetch, bool ends)
+{
+    double elapsed_s = (double)fetch->elapsed_us / (double)CADRE_US_PER_S;
+    double per_s = elapsed_s > 0 ? (double)fetch->done_bytes / elapsed_s : 0;
+    uint64_t left_bytes = fetch->whole_bytes - fetch->done_bytes;
+    char done[24];
+    char whole[24];
+    char amount[64];
+    char rate[32];
+    char text[PROGRESS_BAR_TEXT_BYTES];
+    show_bytes((double)fetch->whole_bytes, whole);
+    snprintf(amount, sizeof amount, "%s/%s", show_bytes((double)fetch->done_bytes, done), whole);
+    snprintf(rate, sizeof rate, "%s/s", show_bytes(per_s, done));
+    if (show_redraws()) {
+        const struct progress_work work = {.doing = "reading the checkpoint",
+            .amount = amount,
+            .done = fetch->done_bytes,
+            .whole = fetch->whole_bytes,
+            .rate = rate,
+            .left_s = per_s > 0 ? (double)left_bytes / per_s : -1};
+        fprintf(stderr, "\r%s\033[K%s", progress_bar_render_work(&work, api_show_columns(), text),
+            ends ? "\n" : "");
+        fflush(stderr);
+    } else if (ends) {
+        show_note("the checkpoint was read: %s in %.1f s, %s", whole, elapsed_s, rate);
+    } else {
+        show_note("reading the checkpoint: %s", whole);
+    }
+}

@@ -37,6 +37,10 @@ void show_misuse(enum show_misuse which, const struct cadre_error *error);
 /* Prints the count of those left out until now. */
 void show_misuse_end(void);
 
+/* How much of a checkpoint was read, in how much time. Redrawn on a terminal, else a line when it
+ * is first called and one at the end. `ends`: this is the last call. */
+void show_reading(const struct task_fetch *fetch, bool ends);
+
 /* A dataset that has no access by index is read again up to its position: `done` of `wanted`
  * elements, since `elapsed_us`. Redrawn on a terminal, else one more text line each time. `ends`:
  * it is the last one. */

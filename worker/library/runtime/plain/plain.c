@@ -34,14 +34,16 @@ static cadre_status check_roster(const struct task_roster *roster, struct cadre_
 
 static cadre_status form_mesh(struct plain *plain, struct cadre_error *error)
 {
-    CADRE_ASSERT(plain->mesh == NULL);
+    struct mesh *mesh = NULL;
+    CADRE_ASSERT(plain->all.mesh == NULL);
     /* Waits are not reported to the coordinator: it measures them by steps, and there are none. */
     const struct membership membership = {
         .environment = plain->environment, .listener = plain->listener};
     CADRE_TRY(check_roster(&plain->roster, error));
-    CADRE_TRY(membership_post(&membership, &plain->roster, &plain->mesh, error));
-    task_attach_mesh(plain->task, plain->mesh);
-    return membership_wait(&membership, plain->mesh, error);
+    CADRE_TRY(membership_post(&membership, &plain->roster, &mesh, error));
+    task_attach_mesh(plain->task, mesh);
+    plain_group_take_all(plain, mesh);
+    return membership_wait(&membership, mesh, error);
 }
 
 static cadre_status join_job(struct plain *plain, struct cadre_error *error)
@@ -89,10 +91,8 @@ static void plain_close(struct plain *plain)
 {
     plain_abort_watch_close(&plain->watch);
     plain_report_close(plain);
-    if (plain->mesh != NULL) {
-        task_attach_mesh(plain->task, NULL);
-        plain->mesh->ops->close(plain->mesh);
-    }
+    plain_sender_close(&plain->sender);
+    plain_groups_close(plain);
     task_close(plain->task);
     mesh_listener_close(plain->listener);
     task_roster_clear(&plain->roster);
@@ -167,7 +167,8 @@ static cadre_status finish_task(struct plain *plain, struct cadre_error *error)
         return error->code;
     }
     snprintf(text, sizeof text, "task %u calls cadre_plain_finish", plain->roster.rank);
-    CADRE_TRY(plain_barrier(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
+    CADRE_TRY(plain_group_barrier(
+        &plain->all, collective_key_text(0, "cadre_plain_finish"), text, error));
     CADRE_TRY(plain_take_last_step(plain, error));
     plain_abort_watch_close(&plain->watch);
     if (plain->saves.synced ||

@@ -13,6 +13,8 @@
 #include "cadre/plain.h"
 #include "common/model/job.h"
 #include "common/model/limits.h"
+#include "worker/library/runtime/plain/plain_group.h"
+#include "worker/library/runtime/plain/plain_sender.h"
 #include "worker/library/runtime/task/membership.h"
 
 struct plain;
@@ -67,12 +69,11 @@ struct plain {
     struct mesh_listener *listener;
     struct task *task;
     struct task_roster roster;
-    struct mesh *mesh;
+    struct cadre_plain_group all;     /* the tasks */
+    struct cadre_plain_group *groups; /* that are open */
+    struct plain_sender sender;
     _Atomic(const char *) busy; /* the function that is under way; NULL: none */
     struct cadre_error failed;  /* code not OK: final, returned by all that follows */
-    uint64_t note_key;          /* of note_text */
-    const char *note_function;  /* too; NULL: there is no text yet */
-    char note_text[MESH_NOTE_BYTES];
     struct plain_abort_watch watch;
     struct plain_report report;
     struct plain_saves saves;
@@ -100,11 +101,6 @@ cadre_status plain_enter_last(
  * on, and is reported to the coordinator. Returns the status. */
 cadre_status plain_end_collective(
     struct plain *plain, cadre_status status, struct cadre_error *error);
-
-/* Waits for all tasks; they must be at a call of the same `key`. `text` names the call in the
- * errors of those that are at another one. */
-cadre_status plain_barrier(
-    struct plain *plain, uint64_t key, const char *text, struct cadre_error *error);
 
 /* Ends the thread of cadre_on_abort, if there is one. */
 void plain_abort_watch_close(struct plain_abort_watch *watch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The collectives of a plain program: one call of the mesh each, on memory of the program. The
- * program calls them. */
+ * The collectives of a plain program: one call of the mesh each, on memory of the program.
+ * plain_collectives.c calls it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,50 +10,37 @@
 #include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/plain/plain.h"
+#include "worker/library/runtime/plain/plain_call.h"
 
-enum kind {
-    KIND_BARRIER = 1,
-    KIND_BROADCAST,
-    KIND_ALL_REDUCE,
-    KIND_ALL_GATHER,
-    KIND_REDUCE_SCATTER,
-    KIND_REFUSED
-};
-
-/* What must be equal on all tasks. */
-struct call {
-    enum kind kind;
-    const char *function;
-    size_t count;
-    cadre_dtype dtype; /* CADRE_DTYPE_NONE: there are no elements */
-    cadre_reduce_op op;
-    uint32_t root;
-    const void *from;
-    void *into;
-    const char *into_name; /* as the function calls it; unset: "into" */
-    size_t bytes;          /* of `count` elements; computed by check */
-};
-
-static bool plain_call_reduces(const struct call *call)
+static bool plain_call_reduces(const struct plain_call *call)
 {
-    return call->kind == KIND_ALL_REDUCE || call->kind == KIND_REDUCE_SCATTER;
+    return call->kind == PLAIN_ALL_REDUCE || call->kind == PLAIN_REDUCE_SCATTER;
 }
 
 /* --- arguments --- */
 
-static cadre_status check_type(const struct call *call, struct cadre_error *error)
+cadre_status plain_check_elements(const char *function, size_t count, cadre_dtype dtype,
+    uint32_t times, size_t *ret_bytes, struct cadre_error *error)
+{
+    CADRE_ASSERT(times > 0);
+    if (dtype < CADRE_F64 || dtype > CADRE_BOOL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was called for elements of type %s (%d), which cannot be sent; use a number type",
+            function, cadre_dtype_name(dtype), (int)dtype);
+    }
+    if (count > SIZE_MAX / 2 / times / cadre_dtype_bytes(dtype)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was called with %zu elements of type %s, which no memory holds", function, count,
+            cadre_dtype_name(dtype));
+    }
+    *ret_bytes = count * cadre_dtype_bytes(dtype);
+    return CADRE_OK;
+}
+
+static cadre_status check_reduction(const struct plain_call *call, struct cadre_error *error)
 {
     enum mesh_dtype ignored;
     enum mesh_op op;
-    if (call->dtype < CADRE_F64 || call->dtype > CADRE_BOOL) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was called for elements of type %s (%d), which cannot be sent; use a number type",
-            call->function, cadre_dtype_name(call->dtype), (int)call->dtype);
-    }
-    if (!plain_call_reduces(call)) {
-        return CADRE_OK;
-    }
     CADRE_TRY(all_reduce_op(call->op, &op, error));
     CADRE_TRY(collective_dtype(call->dtype, &ignored, error));
     if (call->op == CADRE_MEAN && call->dtype > CADRE_BF16) {
@@ -64,27 +51,26 @@ static cadre_status check_type(const struct call *call, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* Whether what is read overlaps what is written, in part. */
-static bool plain_call_overlaps(const struct call *call, size_t read, size_t written)
+bool plain_overlap(const void *a, size_t bytes, const void *b, size_t other)
 {
-    CADRE_ASSERT(call->from != NULL);
-    CADRE_ASSERT(call->into != NULL);
-    uintptr_t from = (uintptr_t)call->from;
-    uintptr_t into = (uintptr_t)call->into;
-    return from < into ? into - from < read : from - into < written;
+    CADRE_ASSERT(a != NULL);
+    CADRE_ASSERT(b != NULL);
+    uintptr_t first = (uintptr_t)a;
+    uintptr_t second = (uintptr_t)b;
+    return first < second ? second - first < bytes : first - second < other;
 }
 
 static cadre_status check_pointers(
-    struct plain *plain, const struct call *call, struct cadre_error *error)
+    const struct cadre_plain_group *group, const struct plain_call *call, struct cadre_error *error)
 {
-    CADRE_ASSERT(call->kind != KIND_BARRIER);
-    CADRE_ASSERT(plain->roster.member_count > 0);
-    bool in_place = call->kind == KIND_ALL_REDUCE;
-    bool apart = call->kind == KIND_ALL_GATHER || call->kind == KIND_REDUCE_SCATTER;
-    size_t whole = call->bytes * plain->roster.member_count;
+    CADRE_ASSERT(call->kind != PLAIN_BARRIER);
+    CADRE_ASSERT(group->size > 0);
+    bool in_place = call->kind == PLAIN_ALL_REDUCE;
+    bool apart = call->kind == PLAIN_ALL_GATHER || call->kind == PLAIN_REDUCE_SCATTER;
+    size_t whole = call->bytes * group->size;
     const char *name = call->into_name != NULL ? call->into_name : "into";
-    size_t read = call->kind == KIND_REDUCE_SCATTER ? whole : call->bytes;
-    size_t written = call->kind == KIND_ALL_GATHER ? whole : call->bytes;
+    size_t read = call->kind == PLAIN_REDUCE_SCATTER ? whole : call->bytes;
+    size_t written = call->kind == PLAIN_ALL_GATHER ? whole : call->bytes;
     if (call->bytes == 0) {
         return CADRE_OK;
     }
@@ -93,7 +79,7 @@ static cadre_status check_pointers(
         CADRE_TRY(argument_require(call->from, call->function, "from", error));
     }
     bool reads = call->from != NULL && (apart || call->from != call->into);
-    if (reads && plain_call_overlaps(call, read, written)) {
+    if (reads && plain_overlap(call->from, read, call->into, written)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s was called with memory that overlaps: it reads %zu bytes and writes %zu; keep them "
             "apart%s",
@@ -104,30 +90,27 @@ static cadre_status check_pointers(
 }
 
 static cadre_status plain_call_check(
-    struct plain *plain, struct call *call, struct cadre_error *error)
+    const struct cadre_plain_group *group, struct plain_call *call, struct cadre_error *error)
 {
-    if (call->kind == KIND_BARRIER) {
+    if (call->kind == PLAIN_BARRIER) {
         return CADRE_OK;
     }
-    CADRE_TRY(check_type(call, error));
-    size_t most = SIZE_MAX / 2 / plain->roster.member_count / cadre_dtype_bytes(call->dtype);
-    if (call->count > most) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was called with %zu elements of type %s, which no memory holds", call->function,
-            call->count, cadre_dtype_name(call->dtype));
+    CADRE_TRY(plain_check_elements(
+        call->function, call->count, call->dtype, group->size, &call->bytes, error));
+    if (plain_call_reduces(call)) {
+        CADRE_TRY(check_reduction(call, error));
     }
-    call->bytes = call->count * cadre_dtype_bytes(call->dtype);
-    if (call->kind == KIND_BROADCAST && call->root >= plain->roster.member_count) {
+    if (call->kind == PLAIN_BROADCAST && call->root >= group->size) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was called with root %u, and the job has the tasks 0 to %u", call->function,
-            call->root, plain->roster.member_count - 1);
+            "%s was called with root %u, and the %s has the tasks 0 to %u", call->function,
+            call->root, group->numbers != NULL ? "group" : "job", group->size - 1);
     }
-    return check_pointers(plain, call, error);
+    return check_pointers(group, call, error);
 }
 
 /* --- the call --- */
 
-static uint64_t key_of(const struct call *call)
+static uint64_t key_of(const struct plain_call *call)
 {
     uint64_t key = collective_key(0x706c61696e, (uint64_t)call->kind); /* of plain programs */
     key = collective_key(key, call->count);
@@ -136,9 +119,8 @@ static uint64_t key_of(const struct call *call)
 }
 
 static void plain_call_describe(
-    const struct plain *plain, const struct call *call, char text[MESH_NOTE_BYTES])
+    uint32_t rank, const struct plain_call *call, char text[MESH_NOTE_BYTES])
 {
-    CADRE_ASSERT(call->kind != KIND_REFUSED);
     static const char *const ops[] = {[CADRE_SUM] = "CADRE_SUM",
         [CADRE_MEAN] = "CADRE_MEAN",
         [CADRE_MIN] = "CADRE_MIN",
@@ -147,151 +129,84 @@ static void plain_call_describe(
     char how[32] = "";
     if (plain_call_reduces(call)) {
         snprintf(how, sizeof how, "(%s)", ops[call->op]);
-    } else if (call->kind == KIND_BROADCAST) {
+    } else if (call->kind == PLAIN_BROADCAST) {
         snprintf(how, sizeof how, "(root %u)", call->root);
     }
-    if (call->kind == KIND_BARRIER) {
-        snprintf(text, MESH_NOTE_BYTES, "task %u calls %s", plain->roster.rank, call->function);
+    if (call->kind == PLAIN_BARRIER) {
+        snprintf(text, MESH_NOTE_BYTES, "task %u calls %s", rank, call->function);
     } else {
-        snprintf(text, MESH_NOTE_BYTES, "task %u calls %s%s with %zu elements of type %s",
-            plain->roster.rank, call->function, how, call->count, cadre_dtype_name(call->dtype));
+        snprintf(text, MESH_NOTE_BYTES, "task %u calls %s%s with %zu elements of type %s", rank,
+            call->function, how, call->count, cadre_dtype_name(call->dtype));
     }
 }
 
-/* A loop makes the same calls again, so the text of the last one is kept. */
-static struct mesh_note note_of(struct plain *plain, const struct call *call)
+static struct mesh_note note_of(struct cadre_plain_group *group, const struct plain_call *call)
 {
+    struct plain_note *note = &group->note;
     uint64_t key = key_of(call);
-    if (plain->note_key != key || plain->note_function != call->function) {
-        plain_call_describe(plain, call, plain->note_text);
-        plain->note_key = key;
-        plain->note_function = call->function;
+    if (note->key != key || note->function != call->function) {
+        plain_call_describe(group->plain->roster.rank, call, note->text);
+        note->key = key;
+        note->function = call->function;
     }
-    return (struct mesh_note){.key = key, .text = plain->note_text};
+    return (struct mesh_note){.key = key, .text = note->text};
 }
 
-static cadre_status plain_call_reduce(struct plain *plain, const struct call *call,
-    const struct mesh_note *note, struct cadre_error *error)
+static cadre_status plain_call_reduce(struct cadre_plain_group *group,
+    const struct plain_call *call, const struct mesh_note *note, struct cadre_error *error)
 {
     CADRE_ASSERT(plain_call_reduces(call));
-    const struct mesh_ops *ops = plain->mesh->ops;
+    const struct mesh_ops *ops = group->mesh->ops;
     enum mesh_op op = MESH_SUM;
     struct mesh_buffer buffer = {.data = call->into,
         .bytes = call->bytes,
         .from = call->from == call->into ? NULL : call->from};
     CADRE_TRY(all_reduce_op(call->op, &op, error));
     CADRE_TRY(collective_dtype(call->dtype, &buffer.dtype, error));
-    if (call->kind == KIND_REDUCE_SCATTER) {
-        CADRE_TRY(ops->reduce_scatter(plain->mesh, 0, op, &buffer, note, error));
+    if (call->kind == PLAIN_REDUCE_SCATTER) {
+        CADRE_TRY(ops->reduce_scatter(group->mesh, 0, op, &buffer, note, error));
     } else {
-        CADRE_TRY(ops->all_reduce(plain->mesh, 0, op, &buffer, 1, note, error));
+        CADRE_TRY(ops->all_reduce(group->mesh, 0, op, &buffer, 1, note, error));
     }
     if (call->op == CADRE_MEAN) {
-        axis_divide(call->into, call->count, call->dtype, plain->roster.member_count);
+        axis_divide(call->into, call->count, call->dtype, group->size);
     }
     return CADRE_OK;
 }
 
 static cadre_status carry_out(
-    struct plain *plain, const struct call *call, struct cadre_error *error)
+    struct cadre_plain_group *group, const struct plain_call *call, struct cadre_error *error)
 {
-    CADRE_ASSERT(call->kind != KIND_REFUSED);
-    const struct mesh_note note = note_of(plain, call);
-    const struct mesh_ops *ops = plain->mesh->ops;
+    const struct mesh_note note = note_of(group, call);
+    const struct mesh_ops *ops = group->mesh->ops;
     const struct mesh_buffer buffer = {.data = call->into, .bytes = call->bytes, .dtype = MESH_U8};
     switch (call->kind) {
-    case KIND_BROADCAST:
-        return ops->broadcast(plain->mesh, 0, call->root, &buffer, 1, &note, error);
-    case KIND_ALL_REDUCE:
-    case KIND_REDUCE_SCATTER:
-        return plain_call_reduce(plain, call, &note, error);
-    case KIND_ALL_GATHER:
+    case PLAIN_BROADCAST:
+        return ops->broadcast(group->mesh, 0, call->root, &buffer, 1, &note, error);
+    case PLAIN_ALL_REDUCE:
+    case PLAIN_REDUCE_SCATTER:
+        return plain_call_reduce(group, call, &note, error);
+    case PLAIN_ALL_GATHER:
         return ops->all_gather(
-            plain->mesh, 0, call->from, call->bytes, NULL, call->into, &note, error);
-    case KIND_BARRIER:
-    case KIND_REFUSED:
+            group->mesh, 0, call->from, call->bytes, NULL, call->into, &note, error);
+    case PLAIN_BARRIER:
         break;
     }
-    return ops->barrier(plain->mesh, 0, &note, error);
+    return ops->barrier(group->mesh, 0, &note, error);
 }
 
-/* The others are, or will be, in the call that this task cannot make: it meets them with a key that
- * equals no other, so that they do not wait, and get an error that names the call. */
-static void plain_call_refuse(struct plain *plain, const struct call *call)
+cadre_status plain_call_make(cadre_status entered, struct cadre_plain_group *group,
+    struct plain_call *call, struct cadre_error *error)
 {
-    struct cadre_error ignored;
-    char text[MESH_NOTE_BYTES];
-    snprintf(text, sizeof text, "task %u calls %s with an argument that is refused",
-        plain->roster.rank, call->function);
-    plain_barrier(plain, collective_key(0, KIND_REFUSED), text, &ignored);
-}
-
-static cadre_status plain_call_make(struct call *call)
-{
-    struct cadre_error error = {0};
-    struct plain *plain = NULL;
-    cadre_status status = plain_enter(call->function, &plain, &error);
-    if (status != CADRE_OK) {
-        return api_return(status, &error);
+    if (entered != CADRE_OK) {
+        return api_return(entered, error);
     }
-    status = plain_call_check(plain, call, &error);
+    cadre_status status = plain_call_check(group, call, error);
     if (status != CADRE_OK) {
-        plain_call_refuse(plain, call);
+        plain_group_refuse(group, call->function);
     } else {
-        status = plain_end_collective(plain, carry_out(plain, call, &error), &error);
+        status = plain_end_collective(group->plain, carry_out(group, call, error), error);
     }
-    plain_leave(plain);
-    return api_return(status, &error);
-}
-
-/* --- public --- */
-
-cadre_status cadre_plain_barrier(void)
-{
-    return plain_call_make(&(struct call){.kind = KIND_BARRIER, .function = __func__});
-}
-
-cadre_status cadre_plain_broadcast(void *data, size_t count, cadre_dtype dtype, uint32_t root)
-{
-    return plain_call_make(&(struct call){.kind = KIND_BROADCAST,
-        .function = __func__,
-        .count = count,
-        .dtype = dtype,
-        .root = root,
-        .into = data,
-        .into_name = "data"});
-}
-
-cadre_status cadre_plain_all_reduce(
-    const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op)
-{
-    return plain_call_make(&(struct call){.kind = KIND_ALL_REDUCE,
-        .function = __func__,
-        .count = count,
-        .dtype = dtype,
-        .op = op,
-        .from = from,
-        .into = into});
-}
-
-cadre_status cadre_plain_all_gather(const void *from, void *into, size_t count, cadre_dtype dtype)
-{
-    return plain_call_make(&(struct call){.kind = KIND_ALL_GATHER,
-        .function = __func__,
-        .count = count,
-        .dtype = dtype,
-        .from = from,
-        .into = into});
-}
-
-cadre_status cadre_plain_reduce_scatter(
-    const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op)
-{
-    return plain_call_make(&(struct call){.kind = KIND_REDUCE_SCATTER,
-        .function = __func__,
-        .count = count,
-        .dtype = dtype,
-        .op = op,
-        .from = from,
-        .into = into});
+    plain_leave(group->plain);
+    return api_return(status, error);
 }

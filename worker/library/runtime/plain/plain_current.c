@@ -101,11 +101,3 @@ cadre_status plain_end_collective(
     plain->failed = *error;
     return status;
 }
-
-cadre_status plain_barrier(
-    struct plain *plain, uint64_t key, const char *text, struct cadre_error *error)
-{
-    const struct mesh_note note = {.key = key, .text = text};
-    return plain_end_collective(
-        plain, plain->mesh->ops->barrier(plain->mesh, 0, &note, error), error);
-}

@@ -86,18 +86,13 @@ static cadre_status open_reader(
                      path, manifest_position(content), resume);
 }
 
-static cadre_status open_state(const char *function, const char *name, uint32_t rank,
+/* `name` NULL: no part of it. */
+static cadre_status open_part(const struct plain *plain, const char *name, uint32_t rank,
     struct cadre_plain_state **ret_state, struct cadre_error *error)
 {
-    struct plain *plain = NULL;
     struct cadre_plain_state *state = NULL;
-    *ret_state = NULL;
     CADRE_TRY(plain_state_new(&state, error));
-    cadre_status status = plain_enter(function, &plain, error);
-    if (status == CADRE_OK) {
-        status = open_reader(plain, &state->reader, error);
-        plain_leave(plain);
-    }
+    cadre_status status = open_reader(plain, &state->reader, error);
     if (status == CADRE_OK && name != NULL) {
         status = find_part(state->reader, name, rank, &state->entry, error);
     }
@@ -107,6 +102,17 @@ static cadre_status open_state(const char *function, const char *name, uint32_t 
     }
     *ret_state = state;
     return CADRE_OK;
+}
+
+static cadre_status open_state(const char *function, const char *name, uint32_t rank,
+    struct cadre_plain_state **ret_state, struct cadre_error *error)
+{
+    struct plain *plain = NULL;
+    *ret_state = NULL;
+    CADRE_TRY(plain_enter(function, &plain, error));
+    cadre_status status = open_part(plain, name, rank, ret_state, error);
+    plain_leave(plain);
+    return status;
 }
 
 static cadre_status read_part(
@@ -183,28 +189,40 @@ cadre_status cadre_plain_state_read(
     return api_return(status, &error);
 }
 
-static cadre_status load(
-    const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
+/* The program waits for all of it, so people see how far it is. */
+static cadre_status read_whole(const struct plain *plain, struct cadre_plain_state *state,
+    void **ret_bytes, struct cadre_error *error)
 {
-    struct cadre_plain_state *state = NULL;
-    CADRE_TRY(open_state("cadre_plain_load", name, rank, &state, error));
     size_t size = state->entry->bytes;
     void *bytes = malloc(size + (size == 0));
-    cadre_status status = CADRE_OK;
     if (bytes == NULL) {
-        status = cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the %zu bytes of %s", size, name);
-    } else {
-        status = read_part(state, bytes, size, error);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the %zu bytes of %s",
+            size, state->entry->name);
     }
-    cadre_plain_state_close(state);
+    checkpoint_reader_report(state->reader, plain->task, plain->environment->by_hand, size);
+    cadre_status status = read_part(state, bytes, size, error);
     if (status != CADRE_OK) {
         free(bytes);
         return status;
     }
     *ret_bytes = bytes;
-    *ret_size = size;
     return CADRE_OK;
+}
+
+static cadre_status load(
+    const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
+{
+    struct plain *plain = NULL;
+    struct cadre_plain_state *state = NULL;
+    CADRE_TRY(plain_enter("cadre_plain_load", &plain, error));
+    cadre_status status = open_part(plain, name, rank, &state, error);
+    if (status == CADRE_OK) {
+        status = read_whole(plain, state, ret_bytes, error);
+        *ret_size = status == CADRE_OK ? state->entry->bytes : *ret_size;
+    }
+    cadre_plain_state_close(state); /* its last report is the task's, so within the call */
+    plain_leave(plain);
+    return status;
 }
 
 cadre_status cadre_plain_load(const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size)

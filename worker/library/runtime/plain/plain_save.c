@@ -120,8 +120,8 @@ static cadre_status passage_step(
         uint64_t key = collective_key(collective_key_text(0, "state"), passage->row);
         const struct mesh_note note = {
             .key = collective_key(key, passage->offset), .text = "a state is sent to rank 0"};
-        cadre_status status =
-            plain->mesh->ops->broadcast(plain->mesh, 0, passage->rank, &buffer, 1, &note, error);
+        cadre_status status = plain->all.mesh->ops->broadcast(
+            plain->all.mesh, 0, passage->rank, &buffer, 1, &note, error);
         passage->ended = status != CADRE_OK;
         CADRE_TRY(plain_end_collective(plain, status, error));
     }

@@ -25,7 +25,7 @@ static cadre_status gather(struct plain *plain, const void *own, size_t bytes, c
 {
     const struct mesh_note note = {.key = collective_key_text(0, what), .text = what};
     cadre_status status =
-        plain->mesh->ops->all_gather(plain->mesh, 0, own, bytes, sizes, into, &note, error);
+        plain->all.mesh->ops->all_gather(plain->all.mesh, 0, own, bytes, sizes, into, &note, error);
     return plain_end_collective(plain, status, error);
 }
 

@@ -43,7 +43,7 @@ static cadre_status regroup_generation_form(cadre_strategy *strategy, struct cad
     task_attach_mesh(strategy->task, mesh);
     status = membership_wait(&membership, mesh, error);
     if (status != CADRE_OK) {
-        task_attach_mesh(strategy->task, NULL);
+        task_detach_mesh(strategy->task, mesh);
         mesh->ops->close(mesh);
         return status;
     }
@@ -61,7 +61,7 @@ cadre_status generation_repair(cadre_strategy *strategy, struct cadre_error *err
 void generation_close_mesh(cadre_strategy *strategy)
 {
     if (strategy->mesh != NULL) {
-        task_attach_mesh(strategy->task, NULL);
+        task_detach_mesh(strategy->task, strategy->mesh);
         strategy->mesh->ops->close(strategy->mesh);
         strategy->mesh = NULL;
         strategy->connected = false;

@@ -34,6 +34,13 @@ static void end_directory(struct task *task, cadre_status code, const char *text
     }
 }
 
+static void abort_meshes(struct task *task, const char *reason)
+{
+    for (struct mesh *mesh = task->meshes; mesh != NULL; mesh = mesh->next) {
+        mesh->ops->abort(mesh, reason);
+    }
+}
+
 /* Out of memory leaves member_count 0, which task_await_plan reports. */
 static void keep_roster(struct task *task, const struct task_plan *plan)
 {
@@ -59,9 +66,8 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
         }
     }
     task->roster_due = true;
-    if (task->mesh != NULL) { /* a task that is done may be in it still, with one not in the plan */
-        task->mesh->ops->abort(task->mesh, "the job goes on in another generation");
-    }
+    /* A task that is done may be in one still, with a task that is not in the plan. */
+    abort_meshes(task, "the job goes on in another generation");
     task->abort_mesh = false;
     task->abort_text[0] = '\0';
     task->cause_text[0] = '\0';
@@ -93,9 +99,7 @@ static void carry_out(
     case TASK_ACTION_ABORT_MESH:
         task->abort_mesh = true;
         keep_text(task->abort_text, action->text);
-        if (task->mesh != NULL) {
-            task->mesh->ops->abort(task->mesh, task->abort_text);
-        }
+        abort_meshes(task, task->abort_text);
         break;
     case TASK_ACTION_WARM:
         keep_warm(task, &event->down->warm);
@@ -190,9 +194,7 @@ static void on_lost(const struct cadre_error *error, void *user)
     task->abort_mesh = true;
     keep_text(task->abort_text, error->text);
     end_directory(task, error->code, error->text);
-    if (task->mesh != NULL) {
-        task->mesh->ops->abort(task->mesh, task->abort_text);
-    }
+    abort_meshes(task, task->abort_text);
     pthread_cond_broadcast(&task->changed);
     pthread_mutex_unlock(&task->lock);
 }
@@ -251,7 +253,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
 void task_close(struct task *task)
 {
     if (task != NULL) {
-        CADRE_ASSERT(task->mesh == NULL); /* its owner has detached it */
+        CADRE_ASSERT(task->meshes == NULL); /* their owners have detached them */
         task->session->ops->close(task->session);
         task_roster_clear(&task->roster);
         free(task->streams);
@@ -266,13 +268,27 @@ void task_close(struct task *task)
 void task_attach_mesh(struct task *task, struct mesh *mesh)
 {
     pthread_mutex_lock(&task->lock);
-    CADRE_ASSERT(mesh == NULL || task->mesh == NULL); /* of one generation */
-    task->mesh = mesh;
-    if (mesh != NULL && task->abort_mesh) {
+    CADRE_ASSERT(mesh->next == NULL);
+    mesh->next = task->meshes;
+    task->meshes = mesh;
+    if (task->abort_mesh) {
         mesh->ops->abort(mesh, task->abort_text);
-    } else if (mesh != NULL && task->roster_due) {
+    } else if (task->roster_due) {
         mesh->ops->abort(mesh, "a newer generation is planned already");
     }
+    pthread_mutex_unlock(&task->lock);
+}
+
+void task_detach_mesh(struct task *task, struct mesh *mesh)
+{
+    pthread_mutex_lock(&task->lock);
+    struct mesh **at = &task->meshes;
+    while (*at != mesh) {
+        CADRE_ASSERT(*at != NULL); /* it is attached */
+        at = &(*at)->next;
+    }
+    *at = mesh->next;
+    mesh->next = NULL;
     pthread_mutex_unlock(&task->lock);
 }
 

@@ -77,9 +77,11 @@ bool task_await_streams(struct task *task);
 cadre_status task_await_plan(
     struct task *task, struct task_roster *ret_roster, struct cadre_error *error);
 
-/* The mesh that the core's abort actions go to; NULL to detach it. A mesh whose generation was
- * aborted meanwhile is aborted at once, also when the plan that followed has come already. */
+/* A mesh of the generation that the core's abort actions go to from now on. One whose generation
+ * was aborted meanwhile is aborted at once, also when the plan that followed has come already. */
 void task_attach_mesh(struct task *task, struct mesh *mesh);
+/* They do not go to it any more. */
+void task_detach_mesh(struct task *task, struct mesh *mesh);
 
 /* The mesh of `generation` is formed and the state is complete: true when the task is at the plan's
  * first position from now on, and runs; `cursor` and `consumption` are those of the last step.

@@ -21,8 +21,8 @@ struct task {
     struct task_actions actions; /* of the step at hand */
     struct session *session;
     struct directory *directory; /* of a ps job's chief; else NULL */
-    struct mesh *mesh;
-    bool abort_mesh; /* in this generation */
+    struct mesh *meshes; /* that are attached */
+    bool abort_mesh;     /* in this generation */
     struct task_roster roster;
     bool roster_due; /* a plan came that no thread took yet */
     bool warm;       /* ordered to prepare alone */

@@ -49,7 +49,7 @@ static cadre_status task_wait_hopeless(const struct task *task, struct cadre_err
 cadre_status task_await_assignment(struct task *task, bool *ret_warm, struct cadre_error *error)
 {
     pthread_mutex_lock(&task->lock);
-    CADRE_ASSERT(task->mesh == NULL);
+    CADRE_ASSERT(task->meshes == NULL);
     cadre_status status = CADRE_PENDING;
     while (!task->roster_due && !task->warm &&
            (status = task_wait_ended(task, error)) == CADRE_PENDING) {

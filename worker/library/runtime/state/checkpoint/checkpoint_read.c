@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
@@ -29,14 +30,16 @@ struct checkpoint_reader {
     char *block;    /* LIMIT_CHECKPOINT_BLOCK_BYTES */
     size_t held;    /* which one it is, or NO_BLOCK */
     bool *verified; /* [file->block_count] */
+    struct reading reading;
 };
 
 /* --- blocks --- */
 
 /* Returns fewer bytes where the file ends. */
-static cadre_status read_file(const struct checkpoint_reader *reader, uint64_t at, char *into,
+static cadre_status read_file(struct checkpoint_reader *reader, uint64_t at, char *into,
     size_t bytes, size_t *ret_done, struct cadre_error *error)
 {
+    uint64_t begun_us = clock_monotonic_us();
     *ret_done = 0;
     while (*ret_done < bytes) {
         ssize_t count =
@@ -52,7 +55,16 @@ static cadre_status read_file(const struct checkpoint_reader *reader, uint64_t a
         }
         *ret_done += (size_t)count;
     }
+    reading_add(&reader->reading, *ret_done, clock_monotonic_us() - begun_us);
     return CADRE_OK;
+}
+
+void checkpoint_reader_report(
+    struct checkpoint_reader *reader, struct task *task, bool by_hand, uint64_t bytes)
+{
+    reader->reading.task = task;
+    reader->reading.by_hand = by_hand;
+    reader->reading.whole_bytes = bytes;
 }
 
 static cadre_status read_block(
@@ -101,7 +113,7 @@ static size_t block_at(const struct manifest_file *file, uint64_t at)
 }
 
 /* A range of a file without checksums. */
-static cadre_status read_plain(const struct checkpoint_reader *reader, uint64_t at, char *into,
+static cadre_status read_plain(struct checkpoint_reader *reader, uint64_t at, char *into,
     size_t bytes, struct cadre_error *error)
 {
     size_t done = 0;
@@ -383,6 +395,7 @@ void checkpoint_reader_close(struct checkpoint_reader *reader)
     if (reader == NULL) {
         return;
     }
+    reading_end(&reader->reading);
     if (reader->fd >= 0) {
         close(reader->fd);
     }

@@ -8,6 +8,7 @@
 
 #include "common/base/error.h"
 #include "worker/library/runtime/state/checkpoint/manifest.h"
+#include "worker/library/runtime/state/checkpoint/reading.h"
 #include "worker/library/runtime/state/format/safetensors.h"
 
 struct cadre_strategy;
@@ -25,6 +26,10 @@ cadre_status checkpoint_reader_open_tensors(
     const char *path, struct checkpoint_reader **ret_reader, struct cadre_error *error);
 /* Closes the files and frees it. Accepts NULL. */
 void checkpoint_reader_close(struct checkpoint_reader *reader);
+
+/* What is read from now on, so many bytes, is shown to people when it takes long (reading.h). */
+void checkpoint_reader_report(
+    struct checkpoint_reader *reader, struct task *task, bool by_hand, uint64_t bytes);
 
 /* The program has made variables since: reads the manifest's strings of them, too. DATA_LOSS: the
  * manifest is another checkpoint's now. */

@@ -161,8 +161,8 @@ static cadre_status list_all(struct checkpoint_reader *reader, const char *path,
 }
 
 /* Into a restoration that is empty, or was filled by an attempt in which a peer was lost. */
-static cadre_status open_on_replica(
-    struct restoration *restoration, const char *path, struct cadre_error *error)
+static cadre_status open_on_replica(const cadre_strategy *strategy, struct restoration *restoration,
+    const char *path, struct cadre_error *error)
 {
     struct listing listing = {0};
     bool verified = false;
@@ -171,6 +171,7 @@ static cadre_status open_on_replica(
     restoration->path = NULL;
     CADRE_TRY(restoration_choose(path, &restoration->path, &verified, error));
     CADRE_TRY(open_reader(restoration->path, &restoration->reader, error));
+    restore_report(strategy, restoration->reader);
     cadre_status status =
         verified ? CADRE_OK : checkpoint_reader_verify(restoration->reader, error);
     if (status != CADRE_OK) {
@@ -247,9 +248,8 @@ static cadre_status send_on_replica(
 
 static cadre_status open_first(cadre_strategy *strategy, void *user, struct cadre_error *error)
 {
-    (void)strategy;
     const struct opening *opening = user;
-    return open_on_replica(opening->restoration, opening->path, error);
+    return open_on_replica(strategy, opening->restoration, opening->path, error);
 }
 
 static cadre_status meet_on_replica(
@@ -291,8 +291,9 @@ cadre_status restoration_open(struct cadre_strategy *strategy, const char *funct
         .first = {.function = open_first,
             .user = &opening,
             .key = collective_key_text(collective_key(0, UINT64_MAX - 4), path)}};
-    cadre_status status = strategy->state == STATE_WARM ? open_on_replica(restoration, path, error)
-                                                        : open_by_all(strategy, &opening, error);
+    cadre_status status = strategy->state == STATE_WARM
+                              ? open_on_replica(strategy, restoration, path, error)
+                              : open_by_all(strategy, &opening, error);
     if (status != CADRE_OK) {
         restoration_close(restoration);
         return status;

@@ -29,7 +29,17 @@ cadre_status restore_open(struct cadre_strategy *strategy, const char *path,
         cadre_error_wrap(error, status, "the checkpoint %s", path);
         return checkpoint_suggest_other(path, error);
     }
+    restore_report(strategy, *ret_reader);
     return CADRE_OK;
+}
+
+void restore_report(const struct cadre_strategy *strategy, struct checkpoint_reader *reader)
+{
+    const struct manifest_content *content = checkpoint_reader_manifest(reader);
+    if (content != NULL) {
+        checkpoint_reader_report(reader, strategy->task, strategy->environment->by_hand,
+            manifest_tensors(content)->bytes);
+    }
 }
 
 void restore_close(struct cadre_strategy *strategy)

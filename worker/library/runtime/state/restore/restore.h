@@ -15,6 +15,8 @@ struct cadre_strategy;
  * the variables that were made since. Errors as of checkpoint_reader_open; they name it. */
 cadre_status restore_open(struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader **ret_reader, struct cadre_error *error);
+/* What is read of it is shown to people when it takes long; nothing of a file of tensors alone. */
+void restore_report(const struct cadre_strategy *strategy, struct checkpoint_reader *reader);
 /* Closes it, if it is open. */
 void restore_close(struct cadre_strategy *strategy);
 
