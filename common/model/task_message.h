@@ -123,6 +123,8 @@ struct task_hello {
     uint64_t arrived;
     bool frozen;
     enum report_reason reason; /* when frozen */
+    bool plain; /* its program keeps its state itself, and is in one generation: with other tasks
+                 * all begin again, from what it saved */
 };
 
 /* A joiner has its variables and datasets, and its program has reached the first step that is left
@@ -167,7 +169,6 @@ struct task_report {
     bool begun;      /* the program has begun step `position`: it waits for it, or is inside it */
     uint32_t stream; /* when begun: of that step */
     bool nested;     /* when begun: as that of the step's cursor */
-    bool plain;      /* its program keeps its state itself, and cannot go on with other tasks */
     uint64_t digest; /* of FINISHED and HALT: of the state; 0: not known */
     /* The newest verified position of this generation, plus 1: when a member is lost, or receives
      * the state of another, the job continues from what is verified. 0: it continues from its

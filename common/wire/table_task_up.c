@@ -50,6 +50,7 @@ ROWS(TaskHello) = {
     MESSAGE_OR_NONE(TaskHello, generation, HelloGeneration), POSITION(TaskHello, position),
     BOOL(TaskHello, clean), POSITION(TaskHello, released), POSITION(TaskHello, arrived),
     BOOL(TaskHello, frozen), COPY(TaskHello, reason), /* when frozen */
+    BOOL(TaskHello, plain),
 };
 static TABLE_WITH(
     TaskHello, task_hello, .after_fill = hello_after_fill, .after_take = hello_after_take);
@@ -119,7 +120,6 @@ ROWS(TaskReport) = {
     TEXT_FOR_PEOPLE(TaskReport, text, decode_text), BOOL(TaskReport, begun),
     COPY(TaskReport, stream), /* when begun */
     BOOL(TaskReport, nested), /* when begun */
-    BOOL(TaskReport, plain),
     COPY(TaskReport, digest), COPY(TaskReport, trusts),
     MESSAGE_OR_NONE(TaskReport, divergence, Divergence), /* by the reason */
 };

@@ -186,6 +186,9 @@ def test_a_program_that_reads_its_checkpoint():
         shown = bulky(folder, BULKY, CADRE_RESTORE=state, terminal=True)
         check(re.search(r"\rreading the checkpoint  \d+\.\d MiB/24\.0 MiB \[=+> *\]  .*B/s  \d:\d\d left", shown),
               shown)
+        shown = bulky(folder, *again, "--", "stream")
+        check_equal(shown.count("reads its checkpoint: 24.0 MiB\n"), 1, f"lines of one that streams: {shown}")
+        check_in("streamed 24 MiB", shown, "what it prints")
         shown = bulky(folder, *again, SLOW_DISK_READ_MS="0")
         check("checkpoint" not in shown, f"what takes no time: {shown}")
 

@@ -55,6 +55,7 @@ const struct task_up sample_hello = {
             .arrived = 103,
             .frozen = true,
             .reason = REPORT_PEER_ERROR,
+            .plain = true,
         },
 };
 static const struct task_up hello_bare = {
@@ -96,7 +97,6 @@ static const struct task_up report = {
             .begun = true,
             .stream = 31,
             .nested = true,
-            .plain = true,
         },
 };
 static const struct task_up report_finished = {

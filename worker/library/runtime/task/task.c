@@ -233,6 +233,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
     task->directory = identity->directory;
     task_core_init(&task->core, identity->slot, identity->incarnation, identity->replicas,
         (uint32_t)getpid(), identity->mesh_address);
+    task->core.plain = identity->plain;
     struct session_events events = {.connected = on_connected,
         .disconnected = on_disconnected,
         .down = on_down,
@@ -387,13 +388,6 @@ void task_diverged(struct task *task, struct generation generation,
         task_step(task, &(struct task_event){
                             .type = TASK_EVENT_DIVERGED, .divergence = divergence, .text = text});
     }
-    pthread_mutex_unlock(&task->lock);
-}
-
-void task_keeps_own_state(struct task *task)
-{
-    pthread_mutex_lock(&task->lock);
-    task->core.plain = true;
     pthread_mutex_unlock(&task->lock);
 }
 
