@@ -81,8 +81,8 @@ int main(int argc, char **argv)
     while (counting.saves < SAVES_MAX && goes_on(argv[1])) {
         counting.sizes[counting.saves++] = (uint8_t)cadre_world_size();
         bool first = cadre_rank() == 0;
-        cadre_status status = cadre_plain_save(
-            "counting", first ? counting.sizes : NULL, first ? counting.saves : 0);
+        cadre_status status =
+            cadre_plain_save("counting", first ? counting.sizes : NULL, first ? counting.saves : 0);
         if (status == CADRE_CANCELLED) {
             printf("task %u leaves with %u: %s\n", cadre_rank(), counting.saves,
                 cadre_error_message());

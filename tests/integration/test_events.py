@@ -13,12 +13,12 @@ from event_files import Run, files_in
 from learning import FAST, FAST_WORKER, pids_of
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
-REPORTER = os.environ["CADRE_TEST_REPORTER"]
+SUMMARIZER = os.environ["CADRE_TEST_SUMMARIZER"]
 STEPS = 60
 
 
-def reporter():
-    with open(REPORTER, "rb") as file:
+def summarizer():
+    with open(SUMMARIZER, "rb") as file:
         return file.read()
 
 
@@ -67,7 +67,7 @@ def test_by_hand():
         gate.allow(STEPS)
 
         def reported(**settings):
-            return subprocess.run([REPORTER, str(STEPS), gate.path], cwd=folder, capture_output=True, timeout=HANG_S,
+            return subprocess.run([SUMMARIZER, str(STEPS), gate.path], cwd=folder, capture_output=True, timeout=HANG_S,
                                   check=False, text=True, env=clean_environment() | settings)
 
         check_equal(reported().returncode, 0, "without an output folder")
@@ -104,7 +104,7 @@ def test_it_goes_on_by_hand():
         gate = Gate(folder)
         settings = clean_environment() | {"CADRE_OUTPUT_DIR": folder, "CADRE_CHECKPOINT_EVERY": "20"}
         gate.allow(30)
-        with subprocess.Popen([REPORTER, str(STEPS), gate.path], env=settings, stderr=subprocess.DEVNULL) as first:
+        with subprocess.Popen([SUMMARIZER, str(STEPS), gate.path], env=settings, stderr=subprocess.DEVNULL) as first:
             events = os.path.join(folder, "events")
             wait_for("a checkpoint", lambda: os.path.exists(os.path.join(folder, "checkpoint-20.json")))
             gate.allow(50)
@@ -114,7 +114,7 @@ def test_it_goes_on_by_hand():
             first.kill()
         before = set(files_in(events))
         gate.allow(STEPS)
-        done = subprocess.run([REPORTER, str(STEPS), gate.path], env=settings | {"CADRE_RESTORE": folder},
+        done = subprocess.run([SUMMARIZER, str(STEPS), gate.path], env=settings | {"CADRE_RESTORE": folder},
                               capture_output=True, timeout=HANG_S, check=False, text=True)
         check_equal(done.returncode, 0, f"going on: {done.stderr}")
         files = files_in(events)
@@ -130,7 +130,7 @@ def test_all_tasks_are_killed():
         client = cluster.client
         gate = Gate(cluster.folder)
         gate.allow(30)
-        job = client.submit(reporter(), workers=2, arguments=[str(STEPS), gate.path], max_restarts=1,
+        job = client.submit(summarizer(), workers=2, arguments=[str(STEPS), gate.path], max_restarts=1,
                             checkpoint_every=20)
         client.watch_until(job, lambda info: info.checkpoint.endswith("-20.json"), "the checkpoint of step 20")
         wait_for("step 30", lambda: client.get(job).position >= 30)
@@ -153,7 +153,7 @@ def test_the_chief_is_killed():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         client = cluster.client
         gate = Gate(cluster.folder)
-        job = client.submit(reporter(), workers=3, workers_min=1, max_restarts=3, arguments=[str(STEPS), gate.path])
+        job = client.submit(summarizer(), workers=3, workers_min=1, max_restarts=3, arguments=[str(STEPS), gate.path])
         newest = ""
         for steps in (17, 35):
             gate.allow(steps)
@@ -178,7 +178,7 @@ def test_a_plain_program():
         client = cluster.client
         gate = Gate(cluster.folder)
         gate.allow(30)
-        job = client.submit(reporter(), workers=2, arguments=[str(STEPS), gate.path, "plain"], max_restarts=1)
+        job = client.submit(summarizer(), workers=2, arguments=[str(STEPS), gate.path, "plain"], max_restarts=1)
         wait_for("step 30 is in a file", lambda: written(cluster, job) and
                  Run(written(cluster, job), whole=False).steps("loss")[-1:] == [30])
         os.kill(pids_of(client.get(job))[0], signal.SIGKILL)  # all begin again

@@ -103,8 +103,7 @@ void regroup_restart(struct core *core, struct job *job)
 static void decide_forming(struct core *core, struct job *job)
 {
     bool all = job->usable > 0 && job->ready == job->usable && plain_is_gathered(job);
-    bool complete = all && job->silent == 0 &&
-                    job->early_slot == NONE &&
+    bool complete = all && job->silent == 0 && job->early_slot == NONE &&
                     (job->gone == job->refilled || ps_job_is_set(&job->ps_job));
     CADRE_ASSERT(job->phase == PHASE_JOIN);
     CADRE_ASSERT(job->ready <= job->usable);
@@ -117,7 +116,7 @@ static void decide_forming(struct core *core, struct job *job)
             .source = NONE,
             .first = true};
         plan_make(core, job, &choice);
-    } else if (underfilled_lack(core, job) > 0 &&
+    } else if (underfilled_lack(core, job) > 0 && plain_is_gathered(job) &&
                (job->silent == 0 || !ps_job_is_set(&job->ps_job))) {
         abort_arm_wait(core, job);
         core->placement_due |=
@@ -165,8 +164,8 @@ static void plan_last(struct core *core, struct job *job, const struct resume_po
 }
 
 /* "1 task had to leave, since its worker drains", "2 tasks join" */
-static void halted_reason(const struct job *job, const struct resume_point *resume_point,
-    char sentence[LIMIT_TEXT_BYTES])
+static void halted_reason(
+    const struct job *job, const struct resume_point *resume_point, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     if (resume_point->draining > 0) {

@@ -147,8 +147,8 @@ static void joiners_text(const struct job *job, struct text *text)
     text_count(text, job->tasks, "task", "tasks");
     text_add(text, job->present == 1 ? " runs, " : " run, ");
     text_add_u64(text, job->joiners);
-    text_add(text, job->joiners == 1 ? " more waits for the next save"
-                                     : " more wait for the next save");
+    text_add(
+        text, job->joiners == 1 ? " more waits for the next save" : " more wait for the next save");
 }
 
 void job_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])

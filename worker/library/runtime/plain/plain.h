@@ -21,16 +21,17 @@ struct plain;
 struct event_log;
 
 struct plain_report {
+    bool numbered; /* the program has named a step */
     uint64_t step;
     uint64_t steps;
     uint64_t reported_us;
     bool changed;   /* since it was last sent or drawn */
     bool bar_drawn; /* a bar that is redrawn is on the terminal */
-    bool counts;    /* the program says its step */
     uint32_t metric_count;
     struct metric metrics[LIMIT_METRICS]; /* names point into `names` */
     uint64_t reported[LIMIT_METRICS];     /* how often each was */
     char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
+    uint64_t event_step;      /* of the last value for the event file */
     struct event_log *events; /* NULL: none, or closed */
 };
 

@@ -35,8 +35,7 @@ static cadre_status leave_to_stop(struct plain *plain, struct cadre_error *error
     if (task_dismissed(plain->task)) {
         return leave(plain, "preempted", error);
     }
-    return status != CADRE_OK ? status
-                              : cadre_error_set(error, CADRE_ABORTED, "the job goes on");
+    return status != CADRE_OK ? status : cadre_error_set(error, CADRE_ABORTED, "the job goes on");
 }
 
 /* With other tasks all begin again, so this process is reset, as are those that come. When another

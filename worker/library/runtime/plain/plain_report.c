@@ -12,6 +12,7 @@
 #include "worker/library/runtime/event_file/event_log.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
+#define FLUSH_US        (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
 
 static void plain_report_report(struct plain *plain, bool now)
 {
@@ -42,6 +43,7 @@ static void plain_report_report(struct plain *plain, bool now)
 void plain_report_end(struct plain *plain)
 {
     plain_report_report(plain, true);
+    task_flush_values(plain->task, FLUSH_US);
     if (plain->report.bar_drawn) {
         show_bar_end();
         plain->report.bar_drawn = false;
@@ -72,15 +74,29 @@ void plain_report_close(struct plain *plain)
     plain->report.events = NULL;
 }
 
-/* Of the step that the program is at, or of as many as it has reported under this name. What was
- * written of this step and later ones before is void: the program has begun again. */
+/* The step that the program is at, or how often the name was reported that was reported most. */
+static uint64_t plain_report_step(const struct plain_report *report)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < report->metric_count; i++) {
+        most = report->reported[i] > most ? report->reported[i] : most;
+    }
+    return report->numbered ? report->step : most;
+}
+
+/* Where the step goes back, what was written of it and of later ones is void: another file begins,
+ * as it does where the program has begun again. */
 static cadre_status plain_report_event(struct plain *plain, uint32_t at, struct cadre_error *error)
 {
     struct plain_report *report = &plain->report;
-    uint64_t step = report->counts ? report->step : report->reported[at];
+    uint64_t step = plain_report_step(report);
     if (report->events == NULL || plain->roster.rank != 0) {
         return CADRE_OK;
     }
+    if (step < report->event_step) {
+        event_log_follow(report->events);
+    }
+    report->event_step = step;
     event_log_lead(report->events, plain->roster.generation.number, step > 0 ? step - 1 : 0);
     return event_log_add(report->events,
         &(struct summary_event){.kind = SUMMARY_SCALAR,
@@ -126,9 +142,16 @@ cadre_status cadre_plain_report(const char *name, double value)
         return api_return(status, &error);
     }
     uint32_t at = 0;
-    status = name_check("metric", name, &error);
+    status = reported_name_check(name, &error);
     if (status == CADRE_OK) {
         status = plain_report_put(&plain->report, name, value, &at, &error);
+    }
+    if (status == CADRE_OK && !plain->environment->by_hand) {
+        uint64_t step = plain->report.numbered ? plain->report.step : STEP_COUNTED;
+        if (!task_report_value(plain->task, name, step, true, value)) {
+            status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+                "no memory for another value of '%s'", name);
+        }
     }
     if (status == CADRE_OK) {
         plain_report_report(plain, false);
@@ -152,9 +175,9 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
             "; give the number of all steps, or 0 where it is not known",
             __func__, step, steps);
     } else {
+        plain->report.numbered = true;
         plain->report.step = step;
         plain->report.steps = steps;
-        plain->report.counts = true;
         plain->report.changed = true;
         plain_report_report(plain, false);
     }

@@ -55,8 +55,8 @@ static cadre_status gather_heads(struct plain *plain, uint32_t rows,
     if (failure->code != CADRE_OK) {
         snprintf(own.text, sizeof own.text, "%s", failure->text);
     }
-    CADRE_TRY(plain_gather(
-        plain, &own, sizeof own, NULL, *ret_heads, "a state is to be saved", error));
+    CADRE_TRY(
+        plain_gather(plain, &own, sizeof own, NULL, *ret_heads, "a state is to be saved", error));
     return first_failure(*ret_heads, count, error);
 }
 
