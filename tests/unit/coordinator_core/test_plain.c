@@ -236,6 +236,38 @@ static void a_drain_waits_for_the_first_save(void **state)
     script_close(s);
 }
 
+/* The only task, with no room elsewhere. */
+static struct script *stage_alone(void)
+{
+    static const struct core_job_spec spec = {.tasks = 1, .tasks_min = 1, .max_restarts = 0};
+    struct script *s = stage_running(&spec, 1, 0);
+    plain_hello(s, 1, 0);
+    script_skip(s);
+    return s;
+}
+
+static void a_job_stops_at_its_next_save(void **state)
+{
+    (void)state;
+    struct script *s = stage_alone();
+    drain(s, 9, "a");
+    expect_output(s, "record! worker a is drained\n"
+                     "answer 9: job 0, 0 before\n"
+                     "record! job 1: halt at 1 of stream 0\n"
+                     "tell job 1: release g1 to 0, halt\n");
+    script_close(s);
+    s = stage_alone();
+    arrived(s, 1, 1, 1, 4, 0);
+    arrived(s, 1, 1, 1, 5, 4); /* it is in step 4 */
+    script_skip(s);
+    drain(s, 9, "a");
+    expect_output(s, "record! worker a is drained\n"
+                     "answer 9: job 0, 0 before\n"
+                     "record! job 1: halt at 5 of stream 0\n"
+                     "tell job 1: release g1 to 5, halt\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_member_that_dies_at_the_halt_is_the_failure),
         cmocka_unit_test(one_that_has_left_is_no_failure),
         cmocka_unit_test(a_drain_waits_for_the_first_save),
+        cmocka_unit_test(a_job_stops_at_its_next_save),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
