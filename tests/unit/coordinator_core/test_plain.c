@@ -78,6 +78,8 @@ static void all_begin_again_with_those_that_came(void **state)
     expect_output(s, "tell task 1/2#3 on link 3: reset\n"
                      "tell task 1/1#2 on link 2: reset\n"
                      "tell task 1/0#1 on link 1: reset\n");
+    assert_string_equal(
+        script_job_text(s, 1), "1 task joins; all tasks began again from the checkpoint of step 4");
     exits(s, 1, 0);
     plain_hello(s, 1, 0);
     exits(s, 2, 1);
