@@ -168,7 +168,10 @@ CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user)
  * second something is sent; of rank 0 only, others may call too. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 
-/* Reports a number under a name, as cadre_report does, in the same places and as often. */
+/* Reports a number under a name, as cadre_report does, in the same places and as often. Its step is
+ * the one that cadre_plain_progress named last; without one it is how often the name was reported
+ * that was reported most. When the named step goes back, the values of that step and of all after
+ * it are replaced: so after a restart, and not in each epoch. */
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
 /* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what

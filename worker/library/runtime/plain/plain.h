@@ -20,6 +20,7 @@
 struct plain;
 
 struct plain_report {
+    bool numbered; /* the program has named a step */
     uint64_t step;
     uint64_t steps;
     uint64_t reported_us;

@@ -174,6 +174,21 @@ uint64_t task_checkpoint_at(struct task *task);
  * collective, and the mesh stays open until the next plan (protocol, rule 17). */
 bool task_halted(struct task *task);
 
+/* --- task_values.c: what the program reported, by step --- */
+
+/* A step that the caller does not have: how often the name was reported that was reported most. */
+#define STEP_COUNTED UINT64_MAX
+
+/* Keeps the value until the coordinator has stored it; the chief sends it, with others, within a
+ * tenth of a second. `numbered`: `step` is the program's own number, or STEP_COUNTED; else it is
+ * the task's position. False: no memory. */
+bool task_report_value(
+    struct task *task, const char *name, uint64_t step, bool numbered, double value);
+/* Sends what is there, and waits until it is stored, for so long at most. */
+void task_flush_values(struct task *task, uint64_t timeout_us);
+
+/* --- for people --- */
+
 /* Progress for people; dropped when there is no connection. */
 void task_progress(struct task *task, const struct progress *progress);
 /* How the files are shared out, for people; dropped when there is no connection. */
