@@ -4,16 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/client/query.h"
 #include "common/client/result.h"
 #include "common/client/state.h"
 #include "common/wire/methods.h"
-
-struct query;
-
-/* Makes the result from the bytes of an answer, in `arena`, which belongs to the result on
- * success. */
-typedef cadre_status query_read_fn(const void *data, size_t length, struct wire_arena *arena,
-    void **ret_result, struct cadre_error *error);
 
 struct query {
     struct operation base;
@@ -69,7 +63,7 @@ static void query_release(struct operation *operation)
 static const struct operation_kind query_kind = {
     .message = query_message, .call_ended = query_ended, .release = query_release};
 
-static struct query *query_new(
+struct query *query_new(
     cadre_client *client, query_read_fn *read, void **ret_result, const cadre_then *then)
 {
     struct query *query = operation_new(client, &query_kind, sizeof *query, then);
@@ -88,17 +82,22 @@ static cadre_status query_ask(struct query *query, const char *path, const cadre
     return operation_launch(&query->base, status, &error, then);
 }
 
+cadre_status query_launch(struct query *query, const char *path, cadre_status packed,
+    struct cadre_error *error, const cadre_then *then)
+{
+    const struct operation_call call = {.path = path, .has_timeout = true};
+    cadre_status status =
+        packed == CADRE_OK ? operation_send(&query->base, &call, error) : packed;
+    return operation_launch(&query->base, status, error, then);
+}
+
 static cadre_status ask_about_job(
     struct query *query, const char *path, uint64_t job, const cadre_then *then)
 {
     struct cadre_error error = {0};
-    const struct operation_call call = {.path = path, .has_timeout = true};
     const struct job_request request = {.id = {job}};
     cadre_status status = wire_pack_job_request(&request, &query->base.client->packed, &error);
-    if (status == CADRE_OK) {
-        status = operation_send(&query->base, &call, &error);
-    }
-    return operation_launch(&query->base, status, &error, then);
+    return query_launch(query, path, status, &error, then);
 }
 
 /* ---- a job ---- */

@@ -5,6 +5,7 @@
 #define CADRE_MODEL_CLIENT_MESSAGE_H
 
 #include "common/pure/log_mark.h"
+#include "common/model/series.h"
 #include "common/model/task_message.h"
 
 /* Jobs.Submit. All blobs must be there (Jobs.MissingBlobs, Jobs.PutBlob), else FAILED_PRECONDITION
@@ -145,6 +146,34 @@ struct verify_response {
     size_t verified_count;
     bool more;               /* there is another page */
     struct verify_from next; /* of that page; all zero: its coordinator sends one page only */
+};
+
+/* Jobs.Metrics: what the program of a job reported, by step. */
+struct metrics_request {
+    struct job_id id;
+    const char *const *names; /* none: all */
+    size_t name_count;
+    uint64_t first_step;
+    uint64_t last_step; /* 0: the newest */
+};
+
+/* The values of one name: buckets, then points, by rising steps. */
+struct metric_series {
+    const char *name;
+    uint64_t stride; /* steps of a bucket, a power of two */
+    const struct series_bucket *buckets;
+    size_t bucket_count;
+    const struct series_point *points;
+    size_t point_count;
+};
+
+struct metrics_response {
+    const struct metric_series *series; /* in the order in which they were reported first */
+    size_t series_count;
+    const struct verify_generation *generations; /* the newest, in order */
+    size_t generation_count;
+    uint64_t lost_bytes; /* of the file of the values: cut off because they were damaged */
+    uint64_t refused;    /* values of names beyond LIMIT_METRICS */
 };
 
 struct list_workers_request {

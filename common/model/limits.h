@@ -24,6 +24,9 @@
 #define LIMIT_PIDS_MAX          4194304
 #define LIMIT_TIME_US           ((1ULL << 62) - 1)
 #define LIMIT_METRICS           16
+#define LIMIT_SERIES_POINTS     4096 /* newest values of a metric, each kept */
+#define LIMIT_SERIES_BUCKETS    1024 /* of steps before them */
+#define LIMIT_REPORTED_VALUES   1024 /* in one message of a task */
 #define LIMIT_SHARD_FILES       256 /* of one dataset, in a report to clients */
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
 #define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)
@@ -54,6 +57,9 @@
 #define LIMIT_PAGE_GENERATIONS 16384
 #define LIMIT_PAGE_EPOCHS      8192
 #define LIMIT_PAGE_VERIFIED    16384
+
+/* Of one metrics_response, the newest ones. */
+#define LIMIT_METRIC_GENERATIONS 1024
 
 /* Of positions and step counts: sums of two cannot overflow. */
 #define LIMIT_POSITION (1ULL << 62)

@@ -10,7 +10,7 @@
 
 /* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
  * sides. */
-#define TASK_FRAME_VERSION 5
+#define TASK_FRAME_VERSION 6
 
 #define POSITION_NONE UINT64_MAX
 
@@ -123,6 +123,8 @@ struct task_hello {
     uint64_t arrived;
     bool frozen;
     enum report_reason reason; /* when frozen */
+    bool plain; /* its program keeps its state itself, and is in one generation: with other tasks
+                 * all begin again, from what it saved */
 };
 
 /* A joiner has its variables and datasets, and its program has reached the first step that is left
@@ -167,7 +169,6 @@ struct task_report {
     bool begun;      /* the program has begun step `position`: it waits for it, or is inside it */
     uint32_t stream; /* when begun: of that step */
     bool nested;     /* when begun: as that of the step's cursor */
-    bool plain;      /* its program keeps its state itself, and cannot go on with other tasks */
     uint64_t digest; /* of FINISHED and HALT: of the state; 0: not known */
     /* The newest verified position of this generation, plus 1: when a member is lost, or receives
      * the state of another, the job continues from what is verified. 0: it continues from its
@@ -232,6 +233,26 @@ struct task_backed {
     uint64_t by;
 };
 
+struct reported_value {
+    uint32_t name;      /* index in task_values.names */
+    uint64_t step;      /* steps that were applied when it was reported */
+    double value;       /* may be not finite */
+};
+
+/* Values that the program reported (cadre_report), oldest first. */
+struct task_values {
+    struct generation generation;
+    /* The steps are the program's own numbers. Else they are those of the ledger, and a generation
+     * that does steps again removes their values. */
+    bool numbered;
+    uint64_t lap; /* 0; of own numbers from 1, and one more whenever they went back */
+    const char *const *names;
+    size_t name_count;
+    const struct reported_value *values;
+    size_t value_count;
+    uint64_t end; /* how many this process has reported, the last one of these included */
+};
+
 enum task_up_type {
     TASK_UP_HELLO = 1,
     TASK_UP_ARRIVE,
@@ -243,7 +264,8 @@ enum task_up_type {
     TASK_UP_STALL,
     TASK_UP_SHARDS, /* for people, as progress; of one dataset */
     TASK_UP_PREEMPT,
-    TASK_UP_BACKED
+    TASK_UP_BACKED,
+    TASK_UP_VALUES /* of the chief; sent until it is acknowledged */
 };
 
 struct task_up {
@@ -260,6 +282,7 @@ struct task_up {
         struct shards_report shards;
         struct task_preempt preempt;
         struct task_backed backed;
+        struct task_values values;
     };
 };
 
@@ -338,7 +361,8 @@ enum task_down_type {
     TASK_DOWN_SUPERSEDED, /* exit without writing anything */
     TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
     TASK_DOWN_WARM,       /* the answer to the hello of a joiner */
-    TASK_DOWN_MEMBERS     /* to the tasks of a ps job */
+    TASK_DOWN_MEMBERS,    /* to the tasks of a ps job */
+    TASK_DOWN_VALUES_KEPT /* what of task_values is stored */
 };
 
 struct task_refused {
@@ -355,6 +379,7 @@ struct task_down {
         struct task_warm warm;
         struct task_members members;
         struct task_refused refused;
+        uint64_t values_kept; /* as task_values.end */
         const char *reason; /* of abort: one sentence with the lost task, for the program's error */
     };
 };

@@ -242,6 +242,13 @@ static TABLE_WITHOUT_ROWS(TaskReset, task_reset);
 WIRE_MODEL(TaskSuperseded, struct task_down);
 static TABLE_WITHOUT_ROWS(TaskSuperseded, task_superseded);
 
+WIRE_MODEL(TaskValuesKept, struct task_down);
+
+ROWS(TaskValuesKept) = {
+    COPY_AS(TaskValuesKept, end, values_kept),
+};
+static TABLE(TaskValuesKept, task_values_kept);
+
 ROWS(TaskDownMembers) = {
     MEMBER(TaskDown, plan, TaskPlan, plan, TASK_DOWN__MESSAGE_PLAN, TASK_DOWN_PLAN),
     MEMBER(TaskDown, release, TaskRelease, release, TASK_DOWN__MESSAGE_RELEASE, TASK_DOWN_RELEASE),
@@ -253,5 +260,7 @@ ROWS(TaskDownMembers) = {
     MEMBER(TaskDown, refused, Refused, refused, TASK_DOWN__MESSAGE_REFUSED, TASK_DOWN_REFUSED),
     MEMBER(TaskDown, warm, TaskWarm, warm, TASK_DOWN__MESSAGE_WARM, TASK_DOWN_WARM),
     MEMBER(TaskDown, members, TaskMembers, members, TASK_DOWN__MESSAGE_MEMBERS, TASK_DOWN_MEMBERS),
+    MEMBER_INLINE(TaskDown, values_kept, TaskValuesKept, TASK_DOWN__MESSAGE_VALUES_KEPT,
+        TASK_DOWN_VALUES_KEPT),
 };
 TABLE_OF(TaskDown, task_down, ONEOF(TaskDown, TaskDownMembers), .limit_bytes = LIMIT_FRAME_BYTES);

@@ -50,6 +50,7 @@ ROWS(TaskHello) = {
     MESSAGE_OR_NONE(TaskHello, generation, HelloGeneration), POSITION(TaskHello, position),
     BOOL(TaskHello, clean), POSITION(TaskHello, released), POSITION(TaskHello, arrived),
     BOOL(TaskHello, frozen), COPY(TaskHello, reason), /* when frozen */
+    BOOL(TaskHello, plain),
 };
 static TABLE_WITH(
     TaskHello, task_hello, .after_fill = hello_after_fill, .after_take = hello_after_take);
@@ -119,7 +120,6 @@ ROWS(TaskReport) = {
     TEXT_FOR_PEOPLE(TaskReport, text, decode_text), BOOL(TaskReport, begun),
     COPY(TaskReport, stream), /* when begun */
     BOOL(TaskReport, nested), /* when begun */
-    BOOL(TaskReport, plain),
     COPY(TaskReport, digest), COPY(TaskReport, trusts),
     MESSAGE_OR_NONE(TaskReport, divergence, Divergence), /* by the reason */
 };
@@ -214,6 +214,49 @@ ROWS(TaskBacked) = {
 };
 static TABLE(TaskBacked, task_backed);
 
+WIRE_MODEL(ReportedValue, struct reported_value);
+
+ROWS(ReportedValue) = {
+    NUMBER(ReportedValue, name, 0, LIMIT_METRICS - 1),
+    POSITION(ReportedValue, step),
+    COPY(ReportedValue, value),
+};
+static TABLE(ReportedValue, reported_value);
+
+static void values_after_take(struct decoder *decoder, const void *wire, void *model)
+{
+    (void)wire;
+    const struct task_values *values = model;
+    if (values->value_count == 0) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "values", "is empty");
+    }
+    if (values->end < values->value_count) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "end", "is less than the number of values");
+    }
+    if (values->numbered && values->lap == 0) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "lap",
+            "is 0; it is at least 1 where the steps are the program's own");
+    }
+    for (size_t i = 0; i < values->value_count && decoder->status == CADRE_OK; i++) {
+        if (values->values[i].name >= values->name_count) {
+            decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "values",
+                "has the name %u of %zu names", values->values[i].name, values->name_count);
+        }
+    }
+}
+
+WIRE_MODEL(TaskValues, struct task_values);
+
+ROWS(TaskValues) = {
+    MESSAGE(TaskValues, generation, Generation),
+    BOOL(TaskValues, numbered),
+    COPY(TaskValues, lap),
+    TEXTS(TaskValues, names, name_count, decode_name, LIMIT_METRICS),
+    MESSAGES(TaskValues, values, ReportedValue, values, value_count, LIMIT_REPORTED_VALUES),
+    COPY(TaskValues, end),
+};
+static TABLE_WITH(TaskValues, task_values, .after_take = values_after_take);
+
 ROWS(TaskUpMembers) = {
     MEMBER(TaskUp, hello, TaskHello, hello, TASK_UP__MESSAGE_HELLO, TASK_UP_HELLO),
     MEMBER(TaskUp, arrive, TaskArrive, arrive, TASK_UP__MESSAGE_ARRIVE, TASK_UP_ARRIVE),
@@ -226,5 +269,6 @@ ROWS(TaskUpMembers) = {
     MEMBER(TaskUp, shards, DatasetShards, shards, TASK_UP__MESSAGE_SHARDS, TASK_UP_SHARDS),
     MEMBER(TaskUp, preempt, TaskPreempt, preempt, TASK_UP__MESSAGE_PREEMPT, TASK_UP_PREEMPT),
     MEMBER(TaskUp, backed, TaskBacked, backed, TASK_UP__MESSAGE_BACKED, TASK_UP_BACKED),
+    MEMBER(TaskUp, values, TaskValues, values, TASK_UP__MESSAGE_VALUES, TASK_UP_VALUES),
 };
 TABLE_OF(TaskUp, task_up, ONEOF(TaskUp, TaskUpMembers), .limit_bytes = LIMIT_FRAME_BYTES);

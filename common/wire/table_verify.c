@@ -38,8 +38,6 @@ ROWS(VerifyRequest) = {
 };
 TABLE_WITH(VerifyRequest, verify_request, .limit_bytes = LIMIT_FRAME_BYTES);
 
-WIRE_MODEL(VerifyGeneration, struct verify_generation);
-
 ROWS(VerifyGeneration) = {
     MESSAGE(VerifyGeneration, generation, Generation),
     POSITION(VerifyGeneration, resume),
@@ -47,7 +45,7 @@ ROWS(VerifyGeneration) = {
     NUMBER(VerifyGeneration, members, 0, LIMIT_TASKS_PER_JOB),
     COPY(VerifyGeneration, planned_us),
 };
-static TABLE(VerifyGeneration, verify_generation);
+TABLE(VerifyGeneration, verify_generation);
 
 WIRE_MODEL(VerifyEpoch, struct verify_epoch);
 

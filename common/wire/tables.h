@@ -56,8 +56,13 @@ WIRE_TABLE(ListWorkersRequest, struct list_workers_request);
 WIRE_TABLE(ListWorkersResponse, struct list_workers_response);
 WIRE_TABLE(VersionResponse, struct version_response);
 
+/* table_metrics.c */
+WIRE_TABLE(MetricsRequest, struct metrics_request);
+WIRE_TABLE(MetricsResponse, struct metrics_response);
+
 /* table_verify.c */
 WIRE_TABLE(VerifyRequest, struct verify_request);
 WIRE_TABLE(VerifyResponse, struct verify_response);
+WIRE_TABLE(VerifyGeneration, struct verify_generation);
 
 #endif

@@ -70,6 +70,8 @@ void wire_arena_free(struct wire_arena *arena);
     X(list_outputs_response, ListOutputsResponse)                                                  \
     X(get_output_request, GetOutputRequest)                                                        \
     X(drain_request, DrainRequest)                                                                 \
+    X(metrics_request, MetricsRequest)                                                             \
+    X(metrics_response, MetricsResponse)                                                           \
     X(verify_request, VerifyRequest)                                                               \
     X(verify_response, VerifyResponse)                                                             \
     X(list_workers_request, ListWorkersRequest)                                                    \

@@ -69,6 +69,8 @@ int verb_checkpoint(const struct cli *cli, int argc, char **argv);
 int verb_cancel(const struct cli *cli, int argc, char **argv);
 /* get.c: fetches outputs and checkpoints. */
 int verb_get(const struct cli *cli, int argc, char **argv);
+/* metrics.c: shows what a job's program reported, by step. */
+int verb_metrics(const struct cli *cli, int argc, char **argv);
 /* verify.c: proves what a job consumed, or compares two jobs. */
 int verb_verify(const struct cli *cli, int argc, char **argv);
 /* drain.c: empties a worker. */

@@ -12,6 +12,10 @@
 /* "N" or "MIN:MAX" with 1 <= MIN <= MAX <= `limit`. False: it is something else. */
 bool range_parse(const char *text, uint32_t limit, uint32_t *ret_least, uint32_t *ret_most);
 
+/* "A:B", "A:" or ":B" with A <= B and 1 <= B <= 2^62; *ret_last 0: open. False: it is something
+ * else. */
+bool step_range_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last);
+
 /* "JOB" or "JOB@STEP" with 1 <= JOB and 1 <= STEP < 2^63; *ret_step 0: none is named. False: it is
  * something else. */
 bool restore_point_parse(const char *text, uint64_t *ret_job, uint64_t *ret_step);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/model/limits.h"
+
 /* A number of digits only, from `least` to `most`; *text moves behind it. */
 static bool take_number(const char **text, uint64_t least, uint64_t most, uint64_t *ret_number)
 {
@@ -36,6 +38,26 @@ bool range_parse(const char *text, uint32_t limit, uint32_t *ret_least, uint32_t
     }
     *ret_least = (uint32_t)least;
     *ret_most = (uint32_t)most;
+    return *text == '\0';
+}
+
+bool step_range_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last)
+{
+    uint64_t first = 0;
+    uint64_t last = 0;
+    bool open = *text == ':';
+    if ((!open && !take_number(&text, 0, LIMIT_POSITION, &first)) || *text != ':') {
+        return false;
+    }
+    text++;
+    if (open && *text == '\0') {
+        return false; /* no number at all */
+    }
+    if (*text != '\0' && !take_number(&text, first > 0 ? first : 1, LIMIT_POSITION, &last)) {
+        return false;
+    }
+    *ret_first = first;
+    *ret_last = last;
     return *text == '\0';
 }
 

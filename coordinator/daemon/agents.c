@@ -10,6 +10,7 @@
 #include "coordinator/daemon/contents/part_check.h"
 #include "coordinator/daemon/authorization.h"
 #include "coordinator/daemon/jobs.h"
+#include "coordinator/daemon/series/series_jobs.h"
 
 /* A call carries its link's number where other calls carry an object. */
 static struct link_id link_of(const struct rpc_call *call)
@@ -125,6 +126,10 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
     }
     if (up.type == AGENT_UP_LOG) {
         take_log(daemon, link, &up.log);
+        return;
+    }
+    if (up.type == AGENT_UP_RELAY && up.relay_up.up.type == TASK_UP_VALUES) {
+        series_append(daemon, link, up.relay_up.task, &up.relay_up.up.values);
         return;
     }
     agents_note(daemon, &up);

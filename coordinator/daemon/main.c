@@ -23,6 +23,7 @@
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/series/series_jobs.h"
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/storage.h"
@@ -48,6 +49,7 @@ static void on_job_forgotten(void *user, struct job_id job)
 {
     struct daemon *daemon = user;
     logs_forget(daemon, job);
+    series_forget(daemon, job);
     paths_remove_job(daemon, job);
     storage_forget_job(daemon->storage, job);
     daemon->references_dropped = true;
@@ -346,10 +348,12 @@ static void close_daemon(struct daemon *daemon)
         metrics_close(daemon);
         rpc_server_close(daemon->server);
         logs_close(daemon);
+        series_close(daemon);
         if (daemon->disk.timer.data != NULL) {
             disk_close(daemon);
         }
         file_work_pool_wait(&daemon->file_pool);
+        series_free(daemon);
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);

@@ -154,6 +154,31 @@ static double speed_of(const struct job_info *info)
     return info->has_progress ? info->progress.samples_per_s : 0;
 }
 
+/* What programs reported last, of as many jobs, each with at most LIMIT_METRICS names. */
+static void show_reported(struct daemon *daemon, struct exposition *out)
+{
+    struct engine_job_brief brief;
+    struct job_info info;
+    unsigned shown = 0;
+    exposition_family(out, "cadre_job_metric", EXPOSITION_GAUGE,
+        "What the program of a job that runs reported last, by the name of the metric.");
+    for (uint32_t i = 0; shown < JOBS_SHOWN && engine_job_brief_at(daemon->engine, i, &brief);
+         i++) {
+        char job[24];
+        if (brief.state != JOB_RUNNING || !engine_job_at(daemon->engine, i, &info)) {
+            continue;
+        }
+        snprintf(job, sizeof job, "%llu", (unsigned long long)info.id.n);
+        for (size_t at = 0; info.has_progress && at < info.progress.metric_count; at++) {
+            const struct metric *metric = &info.progress.metrics[at];
+            const struct exposition_label labels[] = {
+                {"job", job}, {"name", info.name}, {"metric", metric->name}};
+            exposition_sample(out, labels, 3, metric->value);
+        }
+        shown++;
+    }
+}
+
 static void show_jobs(struct daemon *daemon, struct exposition *out)
 {
     show_job_states(daemon, out);
@@ -164,6 +189,7 @@ static void show_jobs(struct daemon *daemon, struct exposition *out)
         "How often a job that runs went on after tasks failed.", restarts_of);
     show_running(daemon, out, "cadre_job_samples_per_second",
         "What the chief of a job that runs last reported.", speed_of);
+    show_reported(daemon, out);
 }
 
 /* ---- workers ---- */

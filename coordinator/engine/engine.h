@@ -148,6 +148,11 @@ void engine_shorten_workers(struct worker_info *workers, size_t count);
 /* Valid until the engine is closed. */
 const struct engine_counts *engine_counts(struct engine *engine);
 
+/* The generations of a job with a number above `after`, of more than `max` the newest, in order.
+ * NOT_FOUND; DATA_LOSS: a row of them is damaged. None of a job whose records are damaged. */
+cadre_status engine_generations(struct engine *engine, struct job_id job, uint64_t after,
+    struct verify_generation *ret_items, size_t max, size_t *ret_count, struct cadre_error *error);
+
 /* A page of the ledger: valid until the next event, flush or engine_verify. Nothing is kept between
  * two pages, in which the job may go on: client_message.h explains why they are one proof all the
  * same. NOT_FOUND; DATA_LOSS: a row of this page is damaged. */

@@ -13,10 +13,27 @@
 #include "worker/host/agent/agent.h"
 #include "deploy/local/local_state.h"
 
+/* Only a coordinator keeps values by step: the task gets the answer that lets it drop them. Without
+ * memory for that it sends them again. */
+static void drop_values(struct local *local, const struct agent_relay_up *relay_up)
+{
+    const struct agent_down down = {.type = AGENT_DOWN_RELAY,
+        .relay_down = {.job = relay_up->task.job,
+            .one = true,
+            .task = relay_up->task,
+            .down = {.type = TASK_DOWN_VALUES_KEPT, .values_kept = relay_up->up.values.end}}};
+    struct cadre_error error;
+    (void)local_queue_down(local, &down, &error);
+}
+
 static void on_agent_send(void *user, const struct agent_up *up)
 {
     struct local *local = user;
     struct agent_up gone;
+    if (up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_VALUES) {
+        drop_values(local, &up->relay_up);
+        return;
+    }
     if (up->type == AGENT_UP_TASK_GONE && local->damaged_step > 0 &&
         task_ref_equal(up->gone.task, local->damaged_task)) {
         gone = *up;

@@ -55,6 +55,10 @@ struct local {
 /* local.c: ends the run with this error; the first one counts. */
 void local_break(struct local *local, const struct cadre_error *error);
 
+/* downs.c: puts a message for the agent into the queue. RESOURCE_EXHAUSTED: no memory. */
+cadre_status local_queue_down(
+    struct local *local, const struct agent_down *down, struct cadre_error *error);
+
 /* sink.c: receives from the engine. */
 extern const struct engine_sink local_sink;
 /* Hands the oldest message of the queue to the agent; false: there is none. */

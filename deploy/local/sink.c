@@ -13,20 +13,9 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
     (void)link;
     struct local *local = user;
     struct cadre_error error = {0};
-    struct packed_down *packed = calloc(1, sizeof *packed);
-    if (packed == NULL) {
-        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a message to the tasks");
+    if (local_queue_down(local, down, &error) != CADRE_OK) {
         local_break(local, &error);
-        return;
     }
-    if (wire_pack_agent_down(down, &packed->bytes, &error) != CADRE_OK) {
-        wire_buffer_free(&packed->bytes);
-        free(packed);
-        local_break(local, &error);
-        return;
-    }
-    *local->downs_tail = packed;
-    local->downs_tail = &packed->next;
 }
 
 static void sink_refuse(void *user, struct link_id link, cadre_status code, const char *text)

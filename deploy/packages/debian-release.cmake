@@ -18,4 +18,7 @@ set(CPACK_DEBIAN_CLIENT_PACKAGE_SUGGESTS "cadre-cuda")
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
   "${runtime}, cadre-client ${same}, libc6-dev, libprotobuf-c-dev, libisal-dev, libxxhash-dev, libjansson-dev, \
 libssl-dev")
+# For `cc fit.c $(pkg-config ...)` and the Makefiles of `cadre new`.
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "gcc | c-compiler, make, pkg-config")
+set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "cmake")
 set(CPACK_DEBIAN_CUDA_PACKAGE_ENHANCES "${CPACK_DEBIAN_RUNTIME_PACKAGE_NAME}")

@@ -89,6 +89,7 @@ static void a_job_is_looked_at(void **state)
     cadre_job_list *jobs;
     cadre_job *job;
     cadre_verification *proof;
+    cadre_job_series *metrics;
     OK(cadre_client_submit(client, &options, &submitted, NULL));
     OK(cadre_client_watch(client, submitted.job, until_it_ended, &job_state, NULL));
     assert_string_equal(cadre_job_state_name(job_state), "succeeded");
@@ -105,6 +106,9 @@ static void a_job_is_looked_at(void **state)
     assert_int_equal(proof->epoch_count, 0);
     assert_string_equal(cadre_verdict_name(CADRE_VERDICT_EXACT), "exact");
     cadre_result_release(proof);
+    OK(cadre_client_metrics(client, submitted.job, NULL, &metrics, NULL));
+    assert_int_equal(metrics->count, 0); /* it reported nothing */
+    cadre_result_release(metrics);
     assert_int_equal(
         cadre_client_checkpoint(client, submitted.job, &job, NULL), CADRE_FAILED_PRECONDITION);
 }

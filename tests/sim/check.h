@@ -55,6 +55,8 @@ void check_goodbye(struct sim *sim, const struct job *job);
 
 /* EXISTS, RANKS, TIMELINE, LAYOUT of a plan's source. */
 void check_source(struct sim *sim, const struct job *job, const struct mesh *mesh);
+/* OWN_STATE, when a task is reset. */
+void check_begins_again(struct sim *sim, const struct process *process);
 /* EXISTS, PREEMPT, ASKED, ADMIT, when a task enters a step. */
 void check_enter(struct sim *sim, const struct process *process, uint64_t position);
 /* `position` is the step that was just written into the variables: ADMIT, DRIFT, ONCE, EQUAL,

@@ -33,11 +33,10 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
         broken(sim, "TIMELINE", "job %llu: task %u, source of %llu, is not on the timeline",
             (ull)job->id.n, source->ref.slot, (ull)resume);
     }
-    if (source->core.plain &&
-        (source->core.reason == REPORT_ABORT || source->core.reason == REPORT_PEER_ERROR)) {
+    if (source->core.plain) {
         broken(sim, "OWN_STATE",
-            "job %llu: task %u lost its peers, keeps its state itself, and is the source of %llu",
-            (ull)job->id.n, source->ref.slot, (ull)resume);
+            "job %llu: task %u keeps its state itself, and is the source of %llu", (ull)job->id.n,
+            source->ref.slot, (ull)resume);
     }
     layout_check(sim, job, resume, source->state.layout, "the source");
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
@@ -138,6 +137,18 @@ void check_left(struct sim *sim, const struct process *process)
         broken(sim, "HALT", "job %llu task %u of generation %llu got bye, the final one is %llu",
             (ull)job->id.n, process->ref.slot, (ull)process->core.generation.number,
             (ull)sim->meshes[job->mesh].generation.number);
+    }
+}
+
+void check_begins_again(struct sim *sim, const struct process *process)
+{
+    const struct task_core *core = &process->core;
+    bool saved = core->published != POSITION_NONE && core->published >= core->position;
+    bool kept = saved || core->position == core->resume;
+    if (core->plain && core->phase == TASK_FROZEN && core->reason == REPORT_HALT && !kept) {
+        broken(sim, "OWN_STATE",
+            "job %llu task %u is reset at the halt of step %llu, which it has not saved",
+            (ull)sim->jobs[process->job].id.n, process->ref.slot, (ull)core->position);
     }
 }
 

@@ -334,8 +334,10 @@ static void mutate_message(struct sim *sim, uint32_t agent, struct agent_relay_u
         !relay_up->up.hello.frozen && mutant_goes_on(sim, MUTANT_HELLO_AS_REPORT)) {
         send_as_report(sim, agent, relay_up);
     } else if (relay_up->up.type == TASK_UP_REPORT) {
-        mutant_give_own_state(sim, agent, relay_up);
         send_as_another(sim, agent, relay_up);
+    } else if (relay_up->up.type == TASK_UP_HELLO && relay_up->up.hello.plain &&
+               mutant_goes_on(sim, MUTANT_OWN_STATE_GIVEN)) {
+        relay_up->up.hello.plain = false; /* it is taken for one that others can go on from */
     }
 }
 

@@ -60,6 +60,7 @@ static void keep_task_up(struct message *message, struct task_up *up)
     case TASK_UP_STALL:
     case TASK_UP_PREEMPT:
     case TASK_UP_BACKED:
+    case TASK_UP_VALUES:
         break;
     }
 }

@@ -63,6 +63,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_KILL_LOST] = {"kill-lost", "PROGRESS, LEFT", 0, NULL},
     [MUTANT_DIRTY_SOURCE] = {"dirty-source", "TIMELINE", 0, NULL},
     [MUTANT_OWN_STATE_GIVEN] = {"own-state-given", "OWN_STATE", 4, "state keepers"},
+    [MUTANT_PAUSE_UNSAVED] = {"pause-unsaved", "OWN_STATE", 4, "state keepers"},
     [MUTANT_HELLO_AS_REPORT] = {"hello-as-report", "TIMELINE, TRUTH", 0, NULL},
     [MUTANT_HELLO_WATERMARK_IGNORED] = {"hello-watermark-ignored", "TRUTH", 0, NULL},
     [MUTANT_UNORDERLY_AS_ORDERLY] = {"unorderly-as-orderly", "TRUTH, HALT", 0, NULL},
@@ -107,20 +108,4 @@ bool mutant_goes_on(struct sim *sim, enum mutant mutant)
     }
     sim->mutated = true;
     return true;
-}
-
-void mutant_give_own_state(struct sim *sim, uint32_t agent, struct agent_relay_up *relay_up)
-{
-    const struct agent *a = &sim->agents[agent];
-    struct task_report *report = &relay_up->up.report;
-    bool orderly = report->reason != REPORT_ABORT && report->reason != REPORT_PEER_ERROR;
-    for (uint32_t i = 0; i < AGENT_HELD_MAX && !orderly; i++) {
-        const struct process *held = a->held[i] == SIM_NONE ? NULL : &sim->processes[a->held[i]];
-        bool whole = held != NULL && held->ref.job.n == relay_up->task.job.n &&
-                     held->ref.slot == relay_up->task.slot && held->core.plain &&
-                     held->core.clean && held->core.position == report->position;
-        if (whole && mutant_goes_on(sim, MUTANT_OWN_STATE_GIVEN)) {
-            report->clean = true;
-        }
-    }
 }

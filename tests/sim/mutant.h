@@ -77,6 +77,7 @@ enum mutant {
     MUTANT_KILL_LOST,
     MUTANT_DIRTY_SOURCE,
     MUTANT_OWN_STATE_GIVEN,
+    MUTANT_PAUSE_UNSAVED,
     MUTANT_HELLO_AS_REPORT,
     MUTANT_HELLO_WATERMARK_IGNORED,
     MUTANT_UNORDERLY_AS_ORDERLY,
@@ -121,8 +122,5 @@ extern const struct mutant_case mutant_cases[MUTANT_COUNT];
 bool mutant_acts(struct sim *sim, enum mutant mutant);
 /* For faults that must continue once they have begun. */
 bool mutant_goes_on(struct sim *sim, enum mutant mutant);
-struct agent_relay_up;
-/* A task that keeps its state itself is taken for one that others can go on from. */
-void mutant_give_own_state(struct sim *sim, uint32_t agent, struct agent_relay_up *relay_up);
 
 #endif

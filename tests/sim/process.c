@@ -171,12 +171,28 @@ static void form(struct sim *sim, uint32_t index)
     mesh_form(sim, index);
 }
 
+/* A program that keeps its state itself, and has saved it or waits to join, ends in order. */
+static bool leaves_in_order(const struct process *process)
+{
+    const struct task_core *core = &process->core;
+    bool halted = core->reason == REPORT_HALT && core->halt_kind == HALT_REGROUP;
+    return core->plain && (core->generation.number == 0 ? core->joins : halted);
+}
+
 static void leaves(struct sim *sim, uint32_t index, bool void_state)
 {
     struct process *process = &sim->processes[index];
     process->ending = true;
     process->exit_sent = true;
-    if (void_state) {
+    if (void_state && leaves_in_order(process)) {
+        process->program = PROGRAM_ENDS;
+        process->exit.code = JOB_EXIT_PREEMPTED;
+        process->doing++;
+        if (!one_in(sim, 10)) { /* else it is stopped */
+            schedule(sim, draw(sim, 100, 20000), ON_PROGRAM, process->doing, process->incarnation,
+                index);
+        }
+    } else if (void_state) {
         process_exit(sim, index, 1, 0);
     } else {
         process->program = PROGRAM_ENDS;
@@ -254,6 +270,9 @@ void process_receive(struct sim *sim, uint32_t index, const struct task_down *do
         down = &misheard;
     }
     if (process->program != PROGRAM_DEAD && process->core.phase != 0) {
+        if (down->type == TASK_DOWN_RESET) {
+            check_begins_again(sim, process);
+        }
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_DOWN, .down = down});
         if (down->type == TASK_DOWN_MEMBERS) {
             ps_on_members(sim, index, &down->members);

@@ -87,8 +87,8 @@ static bool is_save(const struct sim *sim, const struct process *process)
 {
     const struct job *job = job_of(sim, process);
     uint64_t position = process->core.position;
-    return position == job->plan->save_at &&
-           program_between_steps_left(sim, process) == job->between_steps[position];
+    bool saves = position == job->plan->save_at || (job->plan->keeps_state && position > 0);
+    return saves && program_between_steps_left(sim, process) == job->between_steps[position];
 }
 
 /* The saved checkpoint is to be published: it reports its position, and the chief does the rest. */
@@ -267,7 +267,8 @@ static void between_steps_met(struct sim *sim, uint32_t index)
     if (saves && runs && !values_agree(sim, index, true)) {
         process->doing++;
         program_go(sim, index);
-    } else if (saves && runs && !is_published(process)) {
+    } else if (saves && runs && !is_published(process) &&
+               !(process->core.plain && mutant_goes_on(sim, MUTANT_PAUSE_UNSAVED))) {
         await_published(sim, index);
     } else if (runs) {
         between_steps_done(sim, index);

@@ -378,6 +378,11 @@ static void draw_state_keepers(struct scenario *s, struct prng prng)
         struct scenario_job *job = &s->jobs[i];
         job->keeps_state =
             prng_chance(&prng, 1, 2) && !job->plain && !ps_job_is_set(&job->ps_job);
+        for (uint64_t p = 1; job->keeps_state && p <= job->steps; p++) {
+            if (job->between_steps[p] == 0) {
+                job->between_steps[p] = 1; /* it saves there */
+            }
+        }
     }
 }
 

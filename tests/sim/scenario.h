@@ -125,7 +125,8 @@ struct scenario_job {
     uint64_t save_at;          /* the first of them is cadre_save; UINT64_MAX: none */
     uint64_t checkpoint_every; /* 0: only at the end */
     bool shared;               /* the checkpoint folder is one that all hosts see */
-    bool keeps_state; /* plain programs: a task that lost a peer has no state for others */
+    bool keeps_state; /* plain programs: each step ends with a save, and when tasks join, leave or
+                       * are lost all begin again from one */
     uint64_t restore_at; /* it goes on from another job's checkpoint of this position; 0: no */
     struct scenario_segment segments[SCENARIO_SEGMENTS_MAX];
     uint32_t segment_count;

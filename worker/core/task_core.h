@@ -88,8 +88,8 @@ struct task_core {
     struct verified verified; /* the newest in this generation */
     bool verified_sent;       /* an arrival reported it */
     uint64_t digest;          /* of the state at `position`, of an orderly report; 0: not known */
-    bool plain; /* set by the shell: the program keeps its state itself, so that of a task that lost
-                 * a peer is never whole for the others */
+    bool plain; /* set by the shell, before it connects: the program keeps its state itself, so that
+                 * of a task that lost a peer is never whole for the others */
     bool verifies_losses;     /* set by the shell: the job is to go on from what is verified when a
                                  member is lost */
     struct divergence divergence; /* of REPORT_DIVERGED */

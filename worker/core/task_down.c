@@ -295,6 +295,7 @@ void task_on_down(struct task_core *core, const struct task_down *down, struct t
         on_warm(core, out);
         break;
     case TASK_DOWN_MEMBERS:
-        break; /* the shell handles it */
+    case TASK_DOWN_VALUES_KEPT:
+        break; /* the shell handles them */
     }
 }

@@ -67,6 +67,7 @@ void task_send_hello(const struct task_core *core, struct task_actions *out)
         .arrived = core->arrived,
         .frozen = core->phase == TASK_FROZEN,
         .reason = core->phase == TASK_FROZEN ? core->reason : 0,
+        .plain = core->plain,
     };
 }
 
@@ -188,7 +189,6 @@ void task_send_report(struct task_core *core, struct task_actions *out)
             .begun = core->begun,
             .stream = core->begun ? core->begun_stream : 0,
             .nested = core->begun && core->begun_nested,
-            .plain = core->plain,
             .digest = task_is_orderly(core->reason) ? core->digest : 0,
             .trusts = !core->verifies_losses       ? 0
                       : core->verified.digest != 0 ? core->verified.position + 1

@@ -314,6 +314,71 @@ CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
     const cadre_verify_options *options, cadre_verification **ret_verification,
     const cadre_then *then);
 
+/* ---- what a program reported, by step ---- */
+
+/* A value that the program reported, and how many steps were applied then; of a plain program the
+ * step that it named (cadre_plain_progress), else how often it had reported. */
+typedef struct cadre_series_point {
+    uint64_t step;
+    double value; /* may be NaN or infinite */
+} cadre_series_point;
+
+/* The values of steps that are so long ago that they are not kept one by one. */
+typedef struct cadre_series_bucket {
+    uint64_t first_step;
+    uint64_t last_step;
+    uint64_t count;      /* of values, at least 1 */
+    uint64_t not_finite; /* of them NaN or infinite; the next three leave those out, or are 0 */
+    double minimum;
+    double maximum;
+    double mean;
+    double last; /* the value of last_step */
+} cadre_series_bucket;
+
+/* The values of one name: buckets, and then points, by rising steps. */
+typedef struct cadre_series {
+    const char *name;
+    uint64_t stride;                    /* steps of a bucket, a power of two */
+    const cadre_series_bucket *buckets; /* at most 1024 */
+    size_t bucket_count;
+    const cadre_series_point *points; /* the newest ones, each: at most 4096 */
+    size_t point_count;
+} cadre_series;
+
+/* One membership of the job; it did the steps after `first_step`. */
+typedef struct cadre_series_generation {
+    uint64_t number;
+    uint64_t first_step; /* steps that were applied when it began */
+    uint32_t tasks;
+    bool restarted;    /* the state was lost: it began again at a checkpoint, or at the start */
+    uint64_t began_us; /* Unix time by the coordinator's clock */
+} cadre_series_generation;
+
+/* The result of cadre_client_metrics(). */
+typedef struct cadre_job_series {
+    const cadre_series *series; /* in the order in which they were reported first; at most 16 */
+    size_t count;
+    const cadre_series_generation *generations; /* in order; the newest 1024 */
+    size_t generation_count;
+    uint64_t lost_bytes; /* of the coordinator's file of these values: damaged, and cut off */
+    uint64_t refused;    /* values whose names were more than 16: not kept */
+} cadre_job_series;
+
+/* Zeroed: all. */
+typedef struct cadre_metrics_options {
+    const char *const *names; /* only these, at most 16 */
+    size_t name_count;
+    uint64_t first_step; /* only of these steps; buckets that have one of them are whole */
+    uint64_t last_step;  /* 0: up to the newest */
+} cadre_metrics_options;
+
+/* Fetches what a job's program reported with cadre_report or cadre_plain_report, by step. The
+ * values are those of the steps that count: a step that was done again has the value of the newest
+ * time. `options` may be NULL. NOT_FOUND: there is no such job. INVALID_ARGUMENT: a name is empty,
+ * too long or has control characters. (TensorBoard's scalars.) */
+CADRE_API cadre_status cadre_client_metrics(cadre_client *client, uint64_t job,
+    const cadre_metrics_options *options, cadre_job_series **ret_metrics, const cadre_then *then);
+
 /* ---- what tasks print, and what they leave ---- */
 
 /* Where a task wrote to. Of bytes 0 means that it was not recorded (by a worker or coordinator of

@@ -56,8 +56,10 @@ extern "C" {
  * Errors are those of cadre_init and of cadre_strategy_default; FAILED_PRECONDITION also when the
  * job was started with several replicas in each task, or the process has a strategy: it has one of
  * the two, so afterwards none can be made (FAILED_PRECONDITION), nor behind cadre_plain_finish. A
- * task of an elastic job that comes when the others have begun waits here, until all begin again.
- * (MPI_Init.) */
+ * task of an elastic job that comes when the others have begun waits here for their next save, at
+ * which all begin again with it: this process then gets CANCELLED, which CADRE_CHECK exits with
+ * CADRE_EXIT_PREEMPTED for, and is started again with the others. Their number is constant from
+ * here on. (MPI_Init.) */
 CADRE_API cadre_status cadre_plain_init(int *argc, char ***argv);
 
 /* The number of this task among those of its host, from 0; 0 before cadre_plain_init. To choose a
@@ -166,7 +168,10 @@ CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user)
  * second something is sent; of rank 0 only, others may call too. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 
-/* Reports a number under a name, as cadre_report does, in the same places and as often. */
+/* Reports a number under a name, as cadre_report does, in the same places and as often. Its step is
+ * the one that cadre_plain_progress named last; without one it is how often the name was reported
+ * that was reported most. When the named step goes back, the values of that step and of all after
+ * it are replaced: so after a restart, and not in each epoch. */
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
 /* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what
@@ -193,10 +198,17 @@ CADRE_API cadre_status cadre_plain_report(const char *name, double value);
  * has none. Collective. On success it is kept and the one before may be removed; on any error, the
  * same on all tasks, that one still counts. `name`: 1 to 127 bytes of printable ASCII, the same
  * everywhere. INVALID_ARGUMENT names the task whose argument is refused; RESOURCE_EXHAUSTED,
- * PERMISSION_DENIED and others: rank 0 could not write it, with the file. CANCELLED, "preempted:
- * saved at step S": the job has to leave a host (`cadre drain`); the state was saved, CADRE_CHECK
- * and cadre_plain_finish end the program with CADRE_EXIT_PREEMPTED, and the job goes on elsewhere.
- * A job that comes to no save within the coordinator's `--grace` goes on from its newest state. */
+ * PERMISSION_DENIED and others: rank 0 could not write it, with the file.
+ *
+ * CANCELLED, on all tasks: the state was saved, and the job goes on from it in other processes.
+ * CADRE_CHECK and cadre_plain_finish end this one with CADRE_EXIT_PREEMPTED, which counts as no
+ * failure. There are two messages:
+ * "tasks join or leave, and all begin again: saved at step S": in an elastic job (`-n MIN:MAX`)
+ * tasks have come to the others, all that came until now; or some have to leave their host (`cadre
+ * drain`), and there is room elsewhere. All are started again, and come out of cadre_plain_init
+ * with their new number. A program that never saves takes in no task.
+ * "preempted: saved at step S": the job has to leave its hosts, and waits in the queue. A job that
+ * comes to no save within the coordinator's `--grace` goes on from its newest state. */
 CADRE_API cadre_status cadre_plain_save(const char *name, const void *bytes, size_t size);
 
 /* The bytes that the task of `rank` gave under `name`, of the state that this task was started

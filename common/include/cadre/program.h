@@ -99,11 +99,17 @@ CADRE_API uint32_t cadre_rank(void);
  * yet counts itself in. Any context and thread. (MPI_Comm_size.) */
 CADRE_API uint32_t cadre_world_size(void);
 
-/* Reports a number about the training to the user, under a name of 1 to 127 bytes: in the progress
- * bar of a program run by hand, in `cadre submit` and `cadre job` else. The newest value of a name
- * counts; at most 16 names (RESOURCE_EXHAUSTED). Shown beside the progress of the dataset whose
- * epoch was begun first (the count of steps, where there is none), at most ten times a second, and
- * of the chief only: other tasks may call it too. Cross-replica context. (tf.summary.scalar.) */
+/* Reports a number about the training to the user, under a name of 1 to 127 printable ASCII
+ * characters without <, > and & (INVALID_ARGUMENT); at most 16 names (RESOURCE_EXHAUSTED, also
+ * without memory). The newest value is shown beside the progress of the dataset whose epoch was
+ * begun first (the count of steps, where there is none), at most ten times a second: in the
+ * progress bar of a program run by hand, in `cadre submit` and `cadre job` else.
+ *
+ * Of a submitted job each value is kept, with the number of steps that are applied: `cadre metrics`
+ * shows them, and cadre_client_metrics(). The newest value of a step counts, and when steps are
+ * undone and done again, those of the newest time. Any double; NaN is shown as such. What the chief
+ * reports counts; when the other tasks report the same, nothing is lost with the chief.
+ * Cross-replica context. (tf.summary.scalar.) */
 CADRE_API cadre_status cadre_report(cadre_strategy *strategy, const char *name, double value);
 
 /* Whether a program that was started by hand shows its progress on stderr: a bar on a terminal, one

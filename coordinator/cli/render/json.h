@@ -21,6 +21,8 @@ json_t *json_of_cancellations(json_t *answers);
 json_t *json_of_shards(const cadre_job *job);
 /* The list without tasks. */
 json_t *json_of_jobs(const cadre_job_list *list);
+/* The values by step, with the generations (json_metrics.c). */
+json_t *json_of_metrics(uint64_t job, const cadre_job_series *metrics);
 /* The proof with its conclusion. */
 json_t *json_of_verification(const cadre_verification *verification);
 /* The comparison of two jobs. */

@@ -125,12 +125,18 @@ static const char *skip_known_text(const struct monitor *monitor, const char *me
     return continues ? message + last_message + 2 : message;
 }
 
+/* Tasks join one after the other: no event, unless one does not, which the coordinator reports. */
+static bool is_joining(const cadre_job *job)
+{
+    return same_but_numbers(job->message, "1 of 2 tasks joined");
+}
+
 /* Shows each event of a job that runs once: a task was lost, what it waits for, that it goes on. A
  * sentence in which only numbers changed is not repeated. */
 static void show_events(struct monitor *monitor, const cadre_job *job)
 {
     bool regrouped = monitor->generation != 0 && job->generation > monitor->generation;
-    bool news = job->message[0] != '\0' &&
+    bool news = job->message[0] != '\0' && !is_joining(job) &&
                 (regrouped ? strcmp(job->message, monitor->last_message) != 0
                            : !same_but_numbers(job->message, monitor->last_message));
     if (news) {

@@ -4,6 +4,7 @@
  * lifted when they begin a step of another stream there, or one in the middle of an epoch of
  * another, and set again at a later step. */
 #include "coordinator/core/decide/decide.h"
+#include "coordinator/core/decide/plain.h"
 
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/barrier.h"
@@ -62,14 +63,14 @@ void control_decide(struct core *core, struct job *job)
         return; /* a program that has finished begins no step */
     }
     if (job->draining && drain_possible(core, job, &stuck)) {
-        halt_set(core, job, STREAM_ANY);
+        halt_set(core, job, STREAM_ANY, plain_first_halt(job));
         deadline_set(core, job, DEADLINE_DRAIN, core->now_us + core->options.grace_us);
     } else if (stuck) {
         preempt_drained(core, job);
     } else if (job->joiners > 0 && timeline_at(job, job->released, &cursor) &&
                cursor.stream <= LIMIT_STREAMS && !cursor.nested &&
-               job->joiners_of[cursor.stream] > 0) {
-        halt_set(core, job, cursor.stream);
+               job->joiners_of[cursor.stream] > 0 && !plain_waits_for_joiners(core, job)) {
+        halt_set(core, job, cursor.stream, job->released);
     }
-    CADRE_ASSERT(job->halt_kind != HALT_REGROUP || job->halt_at == job->released);
+    CADRE_ASSERT(job->halt_kind != HALT_REGROUP || job->halt_at >= job->released);
 }

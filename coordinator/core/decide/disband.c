@@ -14,6 +14,7 @@ void disband(struct core *core, struct job *job, enum dismissal why)
 {
     CADRE_ASSERT(why != DISMISSED_NOT);
     CADRE_ASSERT(job->state != JOB_QUEUED);
+    uint32_t had = job->usable;
     if (job->phase != PHASE_JOIN) {
         phase_move(job, PHASE_JOIN);
     }
@@ -21,6 +22,7 @@ void disband(struct core *core, struct job *job, enum dismissal why)
     ps_job_restart(core, job);
     deadlines_clear(core, job);
     halt_drop(job);
+    tasks_stop_leaving(core, job); /* their deadline is cleared */
     job->diverged = false;
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_RESEND);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
@@ -30,7 +32,11 @@ void disband(struct core *core, struct job *job, enum dismissal why)
         task_remove_from_roster(core, job, slot);
         task_vacate(core, job, slot);
     }
+    if (why == DISMISSED_LEAVES) {
+        deadline_set(core, job, DEADLINE_DRAIN, core->now_us + core->options.grace_us);
+    }
     job->roster = 0;
+    job->regains = job->plain ? had : 0;
     underfilled_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     CADRE_ASSERT(job->usable == 0 && job->present == 0 && job->halt_kind == HALT_NONE);

@@ -167,6 +167,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     CADRE_ASSERT((job->source == SOURCE_NONE) == choice->first);
     job->restarted = job->restart_all;
     job->restart_all = false;
+    job->regains = 0;
     job->formed = true;
     sample_audit_cut(job);
     verified_cut(job);

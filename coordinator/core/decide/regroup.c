@@ -7,6 +7,7 @@
  *                                                         no state is left: JOIN, all begin again
  */
 #include "coordinator/core/decide/regroup.h"
+#include "coordinator/core/decide/plain.h"
 
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/ps_job.h"
@@ -68,10 +69,10 @@ static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
     text_add_u64(&text, position);
 }
 
-/* `why`: "", or why those that have a state do not go on from it. */
-static void decide_regroup_restart(struct core *core, struct job *job, const char *why)
+/* `why`: what follows from the job's reason, "; all tasks began again". */
+static void decide_regroup_restart(
+    struct core *core, struct job *job, const char *why, enum dismissal how)
 {
-    bool voided = ps_job_is_set(&job->ps_job) || job->diverged;
     CADRE_ASSERT(job->outcome == 0);
     if (preempt_stops(job)) {
         preempt_unsaved(core, job, job->reason);
@@ -79,33 +80,35 @@ static void decide_regroup_restart(struct core *core, struct job *job, const cha
     }
     struct text text = text_begin(job->note, sizeof(job->note));
     text_add(&text, job->reason);
-    text_add(&text, why[0] == '\0' && !voided ? "; no state was left" : why);
-    text_add(&text, voided ? "; all tasks began again" : ", so all tasks began again");
+    text_add(&text, why);
     if (job->has_checkpoint) {
         text_add(&text, " from the checkpoint of step ");
         text_add_u64(&text, job->checkpoint.position);
     } else {
         text_add(&text, ", and Cadre has no checkpoint of the job");
     }
-    disband(core, job, DISMISSED_RESET);
+    disband(core, job, how);
     CADRE_ASSERT(job->phase == PHASE_JOIN && job->roster == 0);
 }
 
 void regroup_restart(struct core *core, struct job *job)
 {
-    decide_regroup_restart(core, job, "");
+    bool voided = ps_job_is_set(&job->ps_job) || job->diverged;
+    decide_regroup_restart(core, job,
+        voided ? "; all tasks began again" : "; no state was left, so all tasks began again",
+        DISMISSED_RESET);
 }
 
 /* Forms the first generation when all usable tasks have said hello. */
 static void decide_forming(struct core *core, struct job *job)
 {
-    bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
-                    job->early_slot == NONE &&
+    bool all = job->usable > 0 && job->ready == job->usable && plain_is_gathered(job);
+    bool complete = all && job->silent == 0 && job->early_slot == NONE &&
                     (job->gone == job->refilled || ps_job_is_set(&job->ps_job));
     CADRE_ASSERT(job->phase == PHASE_JOIN);
     CADRE_ASSERT(job->ready <= job->usable);
     if (job->generation.number > 0) {
-        complete = job->usable > 0 && job->ready == job->usable;
+        complete = all;
     }
     /* Rules 9 and 29: no task has the state, so all processes begin from the newest checkpoint. */
     if (complete && job->ready >= job_members_min(job)) {
@@ -113,7 +116,7 @@ static void decide_forming(struct core *core, struct job *job)
             .source = NONE,
             .first = true};
         plan_make(core, job, &choice);
-    } else if (underfilled_lack(core, job) > 0 &&
+    } else if (underfilled_lack(core, job) > 0 && plain_is_gathered(job) &&
                (job->silent == 0 || !ps_job_is_set(&job->ps_job))) {
         abort_arm_wait(core, job);
         core->placement_due |=
@@ -160,6 +163,21 @@ static void plan_last(struct core *core, struct job *job, const struct resume_po
     }
 }
 
+/* "1 task had to leave, since its worker drains", "2 tasks join" */
+static void halted_reason(
+    const struct job *job, const struct resume_point *resume_point, char sentence[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    if (resume_point->draining > 0) {
+        text_count(&text, resume_point->draining, "task had", "tasks had");
+        text_add(&text, " to leave, since its worker drains");
+    } else if (job->joiners > 0) {
+        text_count(&text, job->joiners, "task joins", "tasks join");
+    } else {
+        text_add(&text, "the task that was to join has ended");
+    }
+}
+
 /* All members are at the halt (protocol, rule 20). */
 static void decide_halted(struct core *core, struct job *job)
 {
@@ -176,9 +194,13 @@ static void decide_halted(struct core *core, struct job *job)
     }
     bool possible = resume_point.draining > 0 && drain_possible(core, job, &stuck);
     char sentence[LIMIT_TEXT_BYTES];
-    struct text text = text_begin(sentence, sizeof(sentence));
-    text_count(&text, resume_point.draining, "task had", "tasks had");
-    text_add(&text, " to leave, since its worker drains");
+    halted_reason(job, &resume_point, sentence);
+    if (job->plain) {
+        abort_set_reason(job, sentence, false);
+        job->grows = resume_point.draining == 0;
+        decide_regroup_restart(core, job, "; all tasks began again", DISMISSED_LEAVES);
+        return;
+    }
     bool now = drains_now(job, &resume_point, aligned);
     if (!possible || now) {
         if (now) {
@@ -207,8 +229,9 @@ static void decide_halted(struct core *core, struct job *job)
 static bool has_progressed(
     const struct job *job, const struct resume_point *resume_point, bool unsure)
 {
-    return unsure ? job->has_checkpoint && job->checkpoint.position > job->resume
-                  : resume_point->source != NONE && resume_point->position > job->resume;
+    return unsure || job->plain
+               ? job->has_checkpoint && job->checkpoint.position > job->resume
+               : resume_point->source != NONE && resume_point->position > job->resume;
 }
 
 /* Counts the failure that ended the generation, if one did. False: there was no restart left. A
@@ -261,10 +284,15 @@ static void decide_reported(struct core *core, struct job *job)
     /* Rule 9: without a whole state all begin from the newest checkpoint. So they do when states
      * differ, since it is not known which is right; when the state was to be compared and can no
      * longer be; and in a ps job, whose servers belong to one generation. */
-    if (resume_point.source == NONE || job->diverged || ps_job_is_set(&job->ps_job) || unsure) {
-        bool voided = job->diverged || ps_job_is_set(&job->ps_job);
-        decide_regroup_restart(
-            core, job, unsure && !voided ? "; what it held was not compared" : "");
+    if (resume_point.source == NONE || job->diverged || ps_job_is_set(&job->ps_job)) {
+        regroup_restart(core, job);
+        return;
+    }
+    if (unsure || job->plain) {
+        decide_regroup_restart(core, job,
+            unsure ? "; what it held was not compared, so all tasks began again"
+                   : "; all tasks began again",
+            DISMISSED_RESET);
         return;
     }
     if (resume_point.position < job->resume) {

@@ -48,6 +48,8 @@ static void vacancy_fill(struct core *core, struct job *job, bool grow)
 {
     uint32_t count = underfilled_count(job);
     uint32_t needed = underfilled_lack(core, job);
+    uint32_t had = job->regains > job->usable ? job->regains - job->usable : 0;
+    needed = needed > had ? needed : had;
     count = grow || count < needed ? count : needed;
     uint32_t room = offers_free(core, job);
     count = count < room ? count : room;

@@ -66,8 +66,11 @@ static void stop_dismissed(struct core *core, struct job *job)
     }
     if (task->joined && task->dismissed != DISMISSED_SILENT) {
         notify_task_status(core, job, slot,
-            task->dismissed == DISMISSED_RESET ? TASK_DOWN_RESET : TASK_DOWN_SUPERSEDED,
+            task->dismissed == DISMISSED_SUPERSEDED ? TASK_DOWN_SUPERSEDED : TASK_DOWN_RESET,
             CADRE_ABORTED, "the job goes on without this task");
+    }
+    if (task->joined && task->dismissed == DISMISSED_LEAVES) {
+        return;
     }
     struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);
     action->stop_task.link = core->workers[worker].link;

@@ -143,8 +143,10 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
     if (task_drains(core, job, task) || (task->adopted && !task->joined)) {
         return; /* an adopted one may have been dismissed by the last coordinator */
     }
-    if (job->phase == PHASE_RUN && exit->code == 0 && exit->signal == 0) {
-        refill_move(job, task, REFILL_NEXT_PLAN); /* nothing is left to do for it */
+    if (job->phase == PHASE_RUN && (job->plain || (exit->code == 0 && exit->signal == 0))) {
+        /* Nothing is left to do for it; or it only waited, and the others begin again with it if
+         * its slot is filled at once. */
+        refill_move(job, task, REFILL_NEXT_PLAN);
         return;
     }
     if (restarts_count(core, job, death->code, death->exit_code, death->text) &&
@@ -172,7 +174,9 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     struct task *task = job_task(core, job, slot);
     bool clean = exit->code == 0 && exit->signal == 0;
     bool preempted = preempt_stops(job) && exit->signal != 0; /* its machine may be gone */
-    bool drained = (task_drains(core, job, task) && !task->finished) || preempted;
+    /* The coordinator was started again behind a halt that reset all, which is not recorded. */
+    bool left = exit->code == JOB_EXIT_PREEMPTED && job->halt_kind == HALT_REGROUP;
+    bool drained = (task_drains(core, job, task) && !task->finished) || preempted || left;
     bool froze = job->phase == PHASE_REGROUP && task->reported;
     CADRE_ASSERT(task->rank != NONE);
     CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_REGROUP);

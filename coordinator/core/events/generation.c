@@ -84,6 +84,7 @@ static void hello_accepted(
     CADRE_ASSERT(task_is_usable(task));
     task->pid = hello->pid;
     task->replicas = hello->replicas;
+    job->plain |= hello->plain;
     text_add(&address, hello->mesh_address);
     task_set_joined(job, task);
     job_due(core, job, DUE_CHANGED);
@@ -185,6 +186,7 @@ void generation_join(
         join->stream > LIMIT_STREAMS) {
         return;
     }
+    job->joiner_us = task->joining == JOINING_NOT ? core->now_us : job->joiner_us;
     task_waits_to_join(job, task, join->stream);
     if (sample_audit_stream_ended(job, join->stream) ||
         sample_audit_stream_is_past(job, join->stream, join->epoch)) {

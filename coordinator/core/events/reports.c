@@ -82,23 +82,18 @@ static void report_unordered(
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool lifted = report->reason == REPORT_HALT;
-    /* The halt has come, and the program cannot go on with other tasks (a plain one). */
-    bool cannot = report->plain && report->reason == REPORT_PEER_ERROR &&
-                  job->halt_kind == HALT_REGROUP && report->position == job->halt_at;
     CADRE_ASSERT(job->phase == PHASE_RUN);
     CADRE_ASSERT(report->reason != REPORT_FINISHED && report->reason != REPORT_FAILED);
     task_name(core, job, slot, &text);
-    text_add(&text, lifted   ? " stood before step "
-                    : cannot ? " cannot regroup before step "
-                             : " lost its peers in step ");
+    text_add(&text, lifted ? " stood before step " : " lost its peers in step ");
     text_add_u64(&text, report->position);
     if (lifted) {
         text_add(&text, " when that halt was lifted");
-    } else if (!cannot && report->text != NULL && report->text[0] != '\0') {
+    } else if (report->text != NULL && report->text[0] != '\0') {
         text_add(&text, ": ");
         text_add(&text, report->text);
     }
-    job->excused |= lifted || cannot;
+    job->excused |= lifted;
     if (job->early_slot != NONE) {
         failure_early(core, job);
     } else {

@@ -170,6 +170,8 @@ void task_relayed(struct core *core, uint32_t worker, const struct agent_relay_u
     case TASK_UP_SHARDS:
         job_due(core, job, DUE_CHANGED);
         break;
+    case TASK_UP_VALUES:
+        break; /* the front stores them */
     case TASK_UP_ARRIVE:
         break; /* folded by the agent: comes as AGENT_UP_ARRIVED */
     }

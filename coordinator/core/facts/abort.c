@@ -18,6 +18,7 @@ void abort_set_reason(struct job *job, const char *sentence, bool guess)
     CADRE_ASSERT(sentence[0] != '\0');
     text_add(&text, sentence);
     job->guess = guess;
+    job->grows = false;
 }
 
 /* After a start of the coordinator a member without a hello may take a lease to come back. */

@@ -25,8 +25,9 @@ void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t w
 
 /* Removes the pending halt. */
 void halt_drop(struct job *job);
-/* Sets a halt at the watermark, for a step of the stream (protocol, rule 3). */
-void halt_set(struct core *core, struct job *job, uint32_t stream);
+/* Sets a halt for a step of the stream, at the watermark or, where no task can have begun the step
+ * there, one after it (protocol, rule 3). */
+void halt_set(struct core *core, struct job *job, uint32_t stream, uint64_t position);
 /* Whether the report is an orderly one of the pending halt (protocol, rule 31). */
 bool halt_met(const struct job *job, const struct task_report *report);
 /* Sets a halt at which all stop; the caller notes what is to be sent. */

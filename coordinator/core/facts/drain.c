@@ -199,6 +199,9 @@ void drain_timeout(struct core *core, struct job *job)
     struct text text = text_begin(sentence, sizeof(sentence));
     uint32_t first = NONE;
     CADRE_ASSERT(!deadline_armed(job, DEADLINE_DRAIN));
+    if (job->phase == PHASE_JOIN) {
+        tasks_stop_leaving(core, job);
+    }
     if (job->phase != PHASE_RUN) {
         return;
     }

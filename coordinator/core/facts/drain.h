@@ -27,7 +27,8 @@ void drain_restored(struct core *core, struct job *job);
 /* Whether the members on draining workers can leave now: enough others stay, or slots are free
  * elsewhere and some stay. *ret_stuck: they cannot, so the job is to be preempted. */
 bool drain_possible(struct core *core, struct job *job, bool *ret_stuck);
-/* DEADLINE_DRAIN: members on draining workers did not reach the halt, and are lost. */
+/* DEADLINE_DRAIN: members on draining workers did not reach the halt, and are lost; or those that
+ * a halt reset did not exit, and are stopped. */
 void drain_timeout(struct core *core, struct job *job);
 
 #endif

@@ -11,14 +11,15 @@ void halt_drop(struct job *job)
     job->halt_stream = 0;
 }
 
-void halt_set(struct core *core, struct job *job, uint32_t stream)
+void halt_set(struct core *core, struct job *job, uint32_t stream, uint64_t position)
 {
     CADRE_ASSERT(job->halt_kind == HALT_NONE);
     CADRE_ASSERT(job->unconfirmed == 0); /* Rule 4. */
     CADRE_ASSERT(stream == STREAM_ANY || job->joiners_of[stream] > 0);
+    CADRE_ASSERT(position >= job->released);
     job->halt_kind = HALT_REGROUP;
     /* Rule 3: S is the highest watermark ever sent, so each task that may enter S receives it. */
-    job->halt_at = job->released;
+    job->halt_at = position;
     job->halt_stream = stream;
     job_due(core, job, DUE_HALT | DUE_RELEASE_RESEND | DUE_CHANGED);
 }

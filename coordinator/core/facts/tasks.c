@@ -229,6 +229,23 @@ void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismis
     CADRE_ASSERT(!task_is_usable(task) && task->rank == NONE);
 }
 
+void tasks_stop_leaving(struct core *core, struct job *job)
+{
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        struct task *task = job_task(core, job, slot);
+        if (task->dismissed != DISMISSED_LEAVES || !state_is_alive(task->state)) {
+            continue;
+        }
+        task->dismissed = DISMISSED_RESET;
+        if (!task->stop_unsent) {
+            task->stop_unsent = true;
+            task->next_dismissed = job->dismissed;
+            job->dismissed = slot;
+        }
+        job_due(core, job, DUE_CHANGED);
+    }
+}
+
 void joiners_dismiss(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->usable >= job->present);

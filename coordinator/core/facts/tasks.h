@@ -28,6 +28,8 @@ void task_add_to_roster(struct core *core, struct job *job, uint32_t slot, uint3
 void task_remove_from_roster(struct core *core, struct job *job, uint32_t slot);
 /* Stops a running task: its messages count no more (protocol, rule 7). */
 void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why);
+/* Those that were to end by themselves, and have not, are stopped. */
+void tasks_stop_leaving(struct core *core, struct job *job);
 /* Dismisses all joiners, because no generation follows. */
 void joiners_dismiss(struct core *core, struct job *job);
 /* No step of the stream's epoch is left: joiners that wait for one get another WARM. */

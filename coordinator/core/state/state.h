@@ -110,7 +110,8 @@ enum dismissal {
     DISMISSED_NOT = 0,
     DISMISSED_SUPERSEDED, /* the job goes on, or ended, without it */
     DISMISSED_RESET,      /* its state is void */
-    DISMISSED_SILENT      /* it does not report */
+    DISMISSED_SILENT,     /* it does not report */
+    DISMISSED_LEAVES      /* its state is saved, and void: it ends by itself, or is stopped then */
 };
 
 /* How far a joiner is: one that is in no roster. */
@@ -229,7 +230,8 @@ enum deadline {
     DEADLINE_EARLY,    /* a task left with status 0 before cadre_finish */
     DEADLINE_REPORT,   /* reports of members are missing (protocol, rule 21) */
     DEADLINE_WAIT,     /* too few tasks */
-    DEADLINE_DRAIN,    /* members have not reached the halt of a drain (protocol, rule 20) */
+    DEADLINE_DRAIN,    /* members have not reached the halt of a drain (protocol, rule 20), or
+                        * have not exited behind a halt that ended their generation */
     DEADLINE_PREEMPT,  /* a preempted job has not reached its step, saved, or exited */
     DEADLINE_SLOW,     /* a step does not end: show it */
     DEADLINE_STALL,    /* a step does not end: replace the task that others wait for */
@@ -315,6 +317,9 @@ struct job {
     uint32_t first; /* index of its slot 0 in core.tasks, core.task_groups and core.members */
     uint32_t task_groups;
     uint32_t initial; /* tasks that it was first placed with */
+    bool plain;       /* its programs keep their state themselves, and are in one generation: where
+                       * tasks join or leave all begin again (decide/plain.c) */
+    uint32_t regains; /* of a plain job that begins again: the tasks that it had */
     uint64_t incarnation_max;
     uint32_t due;     /* bits of enum due */
     bool touched;     /* in core.touched */
@@ -340,6 +345,7 @@ struct job {
     uint32_t joiners_of[LIMIT_STREAMS + 1]; /* usable, by the stream at whose steps they wait */
     uint32_t joiners;                       /* all of these */
     bool outdated;                          /* some of them may be */
+    uint64_t joiner_us;                     /* when the newest of them came */
 
     struct generation generation;
     struct generation parent;
@@ -406,6 +412,7 @@ struct job {
     bool counted;      /* a failure of this generation is counted */
     bool excused;      /* a worker that was lost or drained explains its end */
     bool guess;        /* `reason` is what was noticed, not what happened */
+    bool grows;        /* `reason` is that tasks join, which is no loss */
     uint64_t waits_us; /* since when too few are left */
     uint32_t restarts;
     uint64_t cut_us; /* facts/lease.c: when no worker that could continue it was alive; 0: never */

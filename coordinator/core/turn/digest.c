@@ -170,6 +170,10 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->formed};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
+    digest = fold_some(digest, job->plain);
+    digest = fold_some(digest, job->regains);
+    digest = fold_some(digest, job->grows);
+    digest = fold_some(digest, job->plain ? job->joiner_us : 0);
     digest = fold_timeline(digest, job);
     digest = fold_sample_audits(digest, job);
     digest = fold_checkpoint(digest, &job->checkpoint);

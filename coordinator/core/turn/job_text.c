@@ -138,6 +138,19 @@ static void preempt_text(const struct job *job, struct text *text)
     }
 }
 
+/* "2 of 4 tasks run, 1 more waits for the next save" */
+static void joiners_text(const struct job *job, struct text *text)
+{
+    CADRE_ASSERT(job->plain && job->joiners > 0);
+    text_add_u64(text, job->present);
+    text_add(text, " of ");
+    text_count(text, job->tasks, "task", "tasks");
+    text_add(text, job->present == 1 ? " runs, " : " run, ");
+    text_add_u64(text, job->joiners);
+    text_add(
+        text, job->joiners == 1 ? " more waits for the next save" : " more wait for the next save");
+}
+
 void job_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
@@ -157,7 +170,11 @@ void job_text(const struct core *core, const struct job *job, char sentence[LIMI
         form_text(job, &text);
     } else if (job->phase == PHASE_REGROUP) {
         text_add(&text, job->reason);
-    } else if (!health_text(core, job, sentence)) {
+    } else if (health_text(core, job, sentence)) {
+        return;
+    } else if (job->plain && job->joiners > 0 && job->phase == PHASE_RUN) {
+        joiners_text(job, &text);
+    } else {
         text_add(&text, job->note);
     }
 }

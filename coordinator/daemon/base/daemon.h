@@ -46,6 +46,7 @@ struct storage;
 struct http_server;
 struct rpc_counts;
 struct logged_job;
+struct job_series;
 
 struct daemon {
     struct coordinator_options options;
@@ -71,6 +72,7 @@ struct daemon {
     struct watcher *watchers;
     struct log_follower *log_followers;
     struct log_queue *log_queues[LOG_BUCKETS];
+    struct job_series *job_series; /* jobs with values or queries (series_jobs.c) */
     uv_timer_t tick;
     uv_timer_t watch_timer;
     bool steps_pending; /* since the last update of watchers some job may have committed steps */

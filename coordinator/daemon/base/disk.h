@@ -38,6 +38,8 @@ char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA25
 /* The same. */
 char *path_of_log(const struct daemon *daemon, struct job_id job, uint32_t slot);
 /* The same. */
+char *path_of_series(const struct daemon *daemon, struct job_id job);
+/* The same. */
 char *path_of_outputs(const struct daemon *daemon, struct job_id job);
 /* On the loop: a thread removes the files of a forgotten job. */
 void paths_remove_job(struct daemon *daemon, struct job_id job);

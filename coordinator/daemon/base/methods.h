@@ -17,6 +17,8 @@ extern const struct rpc_server_ops verify_ops;
 extern const struct rpc_server_ops list_jobs_ops;
 extern const struct rpc_server_ops list_workers_ops;
 extern const struct rpc_server_ops version_ops;
+/* job_metrics.c */
+extern const struct rpc_server_ops metrics_ops;
 /* watch.c */
 extern const struct rpc_server_ops watch_ops;
 /* logs.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The paths in the state directory:
  *     ledger.db  lock  blobs/<sha256>  jobs/<id>/logs/<slot>[.base|.gap|.marks]
- *     jobs/<id>/outputs/<slot>/<path>  jobs/<id>.forgotten */
+ *     jobs/<id>/outputs/<slot>/<path>  jobs/<id>/series  jobs/<id>.forgotten */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,6 +25,12 @@ char *path_of_log(const struct daemon *daemon, struct job_id job, uint32_t slot)
     char *path = NULL;
     int length = asprintf(&path, "%s/%" PRIu64 "/logs/%" PRIu32, daemon->job_dir, job.n, slot);
     return length >= 0 ? path : NULL;
+}
+
+char *path_of_series(const struct daemon *daemon, struct job_id job)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%" PRIu64 "/series", daemon->job_dir, job.n) >= 0 ? path : NULL;
 }
 
 char *path_of_outputs(const struct daemon *daemon, struct job_id job)

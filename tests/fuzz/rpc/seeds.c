@@ -33,6 +33,7 @@ const struct seed_method seed_methods[] = {
     {METHOD_JOBS_LIST_OUTPUTS, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_GET_OUTPUT, METHOD_SERVER_STREAM, "get_output_request"},
     {METHOD_JOBS_VERIFY, METHOD_UNARY, "verify_request"},
+    {METHOD_JOBS_METRICS, METHOD_UNARY, "metrics_request"},
     {METHOD_JOBS_CHECKPOINT, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_DRAIN, METHOD_UNARY, "drain_request"},
     {METHOD_JOBS_LIST_WORKERS, METHOD_UNARY, "list_workers_request"},
@@ -209,6 +210,8 @@ static void some_agent_up(
             up.relay_up.up.hello.frame_version = TASK_FRAME_VERSION;
         } else if (up.relay_up.up.type == TASK_UP_REPORT) {
             up.relay_up.up.report.generation = world->generation;
+        } else if (up.relay_up.up.type == TASK_UP_VALUES) {
+            up.relay_up.up.values.generation = world->generation;
         }
         break;
     case AGENT_UP_ARRIVED:
@@ -263,6 +266,10 @@ void seed_message(struct prng *prng, struct seed_world *world, const struct seed
         struct verify_request request = *(const struct verify_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);
         wire_pack_verify_request(&request, buffer, &error);
+    } else if (strcmp(kind, "metrics_request") == 0) {
+        struct metrics_request request = *(const struct metrics_request *)sample_of(prng, kind);
+        request.id.n = some_job(prng, world);
+        wire_pack_metrics_request(&request, buffer, &error);
     } else if (strcmp(kind, "logs_request") == 0) {
         struct logs_request request = *(const struct logs_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);

@@ -355,6 +355,9 @@ static void what_befalls_a_job_is_said_once(void **state)
     job.roster = 4;
     job.generation = 1;
     job.position = 100;
+    job.message = "1 of 4 tasks joined"; /* that is how each one begins */
+    monitor_job(&streams.monitor, &job);
+    job.message = "";
     monitor_job(&streams.monitor, &job);
     job.message = "step 120 has not ended for 12 s: task 1 on worker b is waited for by 3 others";
     monitor_job(&streams.monitor, &job);

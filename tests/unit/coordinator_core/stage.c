@@ -235,6 +235,7 @@ void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum tas
             .replicas = 1,
             .pid = 5,
             .mesh_address = "x",
+            .plain = stage->plain,
             .generation = task.rank == UINT32_MAX ? (struct generation){0} : view.generation};
         break;
     case FINISHED:

@@ -22,6 +22,7 @@ struct stage {
     uint64_t job_last; /* highest id that may exist */
     bool whole;        /* check all after each step */
     bool ps_job;       /* jobs of the alphabet have a worker and a server */
+    bool plain;        /* hellos are of plain programs */
     bool fixed;        /* jobs of the alphabet need all of their tasks */
     uint32_t
         compares; /* states are compared, and that of slot s is s % compares; 0: they are not */

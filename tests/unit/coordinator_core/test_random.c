@@ -186,6 +186,10 @@ static void all_short_sequences_hold(void **state)
         states += explore(&stage, "abgijklmnw", depth - 1);
     }
     stage.compares = 0;
+    stage.plain = true; /* from a running one; from one at the halt for a joiner */
+    states += explore(&stage, "abgijklmn", depth - 1);
+    states += explore(&stage, "abgijklmnt}vl~", depth - 1);
+    stage.plain = false;
     stage.ps_job = true; /* from nothing; from a running one; from one whose server was replaced */
     states += explore(&stage, "abcg", 2);
     states += explore(&stage, "abcgijlk", 2);
@@ -369,6 +373,7 @@ static uint64_t run_seed(struct stage *stage, uint64_t seed, uint32_t events)
     struct prng prng = {.state = seed};
     stage_init(stage);
     stage->compares = (uint32_t)(seed % 4);
+    stage->plain = seed % 7 == 1;
     while (stage->steps < events) {
         random_event(stage, &prng);
     }

@@ -27,10 +27,11 @@ static const char *const methods[] = {
 static const char *const allowed[TLS_ROLES] = {
     [TLS_ROLE_COORDINATOR] = "",
     [TLS_ROLE_CLIENT] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                        "GetOutput Verify Checkpoint Drain ListWorkers Version ",
+                        "GetOutput Verify Metrics Checkpoint Drain ListWorkers Version ",
     [TLS_ROLE_SUBMITTER] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                           "GetOutput Verify Version ",
-    [TLS_ROLE_VIEWER] = " Get List Watch Logs ListOutputs GetOutput Verify ListWorkers Version ",
+                           "GetOutput Verify Metrics Version ",
+    [TLS_ROLE_VIEWER] = " Get List Watch Logs ListOutputs GetOutput Verify Metrics ListWorkers "
+                        "Version ",
 };
 
 static bool should_be_allowed(enum tls_role role, const char *method)

@@ -301,6 +301,10 @@ static void show_notify_job(
     case TASK_DOWN_WARM:
         show_warm(stage, link, to, &down->warm);
         break;
+    case TASK_DOWN_VALUES_KEPT:
+        line(stage, "link %" PRIu64 " %s: values kept up to %" PRIu64, link.n, to,
+            down->values_kept);
+        break;
     case TASK_DOWN_MEMBERS:
         show_members(stage, link, to, &down->members);
         break;

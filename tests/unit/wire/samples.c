@@ -44,6 +44,8 @@
     X(list_outputs_response)                                                                       \
     X(get_output_request)                                                                          \
     X(drain_request)                                                                               \
+    X(metrics_request)                                                                             \
+    X(metrics_response)                                                                            \
     X(verify_request)                                                                              \
     X(verify_response)                                                                             \
     X(list_workers_request)                                                                        \
@@ -84,6 +86,9 @@ const struct sample samples[] = {
     {"task_up progress, bare", &kinds[KIND_task_up], &progress_bare},
     {"task_up shards", &kinds[KIND_task_up], &shards},
     {"task_up shards, bare", &kinds[KIND_task_up], &shards_bare},
+    {"task_up values", &kinds[KIND_task_up], &sample_values},
+    {"task_up values, of own numbers", &kinds[KIND_task_up], &values_of_own_numbers},
+    {"task_down values kept", &kinds[KIND_task_down], &values_kept},
     {"task_down plan", &kinds[KIND_task_down], &sample_plan},
     {"task_down plan, without a source", &kinds[KIND_task_down], &plan_without_members},
     {"task_down plan, bare", &kinds[KIND_task_down], &plan_bare},
@@ -147,6 +152,10 @@ const struct sample samples[] = {
     {"list_outputs_response", &kinds[KIND_list_outputs_response], &list_outputs},
     {"get_output_request", &kinds[KIND_get_output_request], &get_output},
     {"drain_request", &kinds[KIND_drain_request], &drain},
+    {"metrics_request", &kinds[KIND_metrics_request], &metrics_request},
+    {"metrics_request, bare", &kinds[KIND_metrics_request], &metrics_all},
+    {"metrics_response", &kinds[KIND_metrics_response], &sample_metrics},
+    {"metrics_response, bare", &kinds[KIND_metrics_response], &metrics_none},
     {"verify_request", &kinds[KIND_verify_request], &verify_request},
     {"verify_request, first page", &kinds[KIND_verify_request], &verify_first},
     {"verify_response", &kinds[KIND_verify_response], &sample_verify},

@@ -33,6 +33,8 @@ extern const size_t sample_count;
 extern const struct job_spec sample_spec;
 extern const struct job_info sample_info;
 extern const struct verify_response sample_verify;
+extern const struct task_up sample_values;
+extern const struct metrics_response sample_metrics;
 extern const struct task_up sample_hello;
 extern const struct task_up sample_arrive;
 extern const struct task_down sample_plan;

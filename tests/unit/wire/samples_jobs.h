@@ -210,6 +210,42 @@ const struct verify_response sample_verify = {
     .verified = verified,
     .verified_count = 2,
 };
+static const char *const wanted_names[] = {"loss", "accuracy"};
+static const struct metrics_request metrics_request = {
+    .id = {7}, .names = wanted_names, .name_count = 2, .first_step = 1501, .last_step = 1502};
+static const struct metrics_request metrics_all = {.id = {UINT64_MAX}};
+static const struct series_bucket series_buckets[] = {
+    {.first_step = 0, .last_step = 3, .count = 4, .not_finite = 4, .last = -1},
+    {.first_step = 4,
+        .last_step = 1503,
+        .count = 1504,
+        .not_finite = 1,
+        .minimum = -1.5,
+        .maximum = 2.5,
+        .mean = 0.25,
+        .last = 1e-300},
+};
+static const struct series_point series_points[] = {
+    {.step = 1505, .value = 0}, {.step = LIMIT_POSITION, .value = -7.25}};
+static const struct metric_series metric_series[] = {
+    {.name = "loss",
+        .stride = 2048,
+        .buckets = series_buckets,
+        .bucket_count = 2,
+        .points = series_points,
+        .point_count = 2},
+    {.name = "accuracy", .stride = 1},
+};
+static const struct verify_generation metric_generations[] = {
+    {.generation = GENERATION, .resume = 1506, .members = 3, .planned_us = 1507}};
+const struct metrics_response sample_metrics = {.series = metric_series,
+    .series_count = 2,
+    .generations = metric_generations,
+    .generation_count = 1,
+    .lost_bytes = 1508,
+    .refused = 1509};
+static const struct metrics_response metrics_none = {.series_count = 0};
+
 static const struct verify_response verify_bare = {
     .job = {.id = {8},
         .name = "j",

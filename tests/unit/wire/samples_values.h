@@ -55,6 +55,7 @@ const struct task_up sample_hello = {
             .arrived = 103,
             .frozen = true,
             .reason = REPORT_PEER_ERROR,
+            .plain = true,
         },
 };
 static const struct task_up hello_bare = {
@@ -96,7 +97,6 @@ static const struct task_up report = {
             .begun = true,
             .stream = 31,
             .nested = true,
-            .plain = true,
         },
 };
 static const struct task_up report_finished = {
@@ -187,6 +187,32 @@ static const struct task_up progress_of_fetch = {.type = TASK_UP_PROGRESS,
         .left_s = -1,
         .fetch = {.kind = FETCH_READ, .done_bytes = 74, .whole_bytes = 75, .elapsed_us = 76}}};
 static const struct task_up progress_bare = {.type = TASK_UP_PROGRESS, .progress = {.stream = ""}};
+
+static const char *const value_names[] = {"loss", "accuracy"};
+static const struct reported_value reported[] = {
+    {.name = 1, .step = 1401, .value = -0.5}, {.name = 0, .step = LIMIT_POSITION, .value = 1e308}};
+const struct task_up sample_values = {
+    .type = TASK_UP_VALUES,
+    .values = {.generation = GENERATION,
+        .names = value_names,
+        .name_count = 2,
+        .values = reported,
+        .value_count = 2,
+        .end = 1402},
+};
+static const struct task_up values_of_own_numbers = {
+    .type = TASK_UP_VALUES,
+    .values = {.generation = GENERATION,
+        .numbered = true,
+        .lap = 1403,
+        .names = value_names,
+        .name_count = 1,
+        .values = &reported[1],
+        .value_count = 1,
+        .end = 1},
+};
+static const struct task_down values_kept = {
+    .type = TASK_DOWN_VALUES_KEPT, .values_kept = UINT64_MAX};
 
 static const struct roster_entry roster[] = {
     {.slot = 16383, .incarnation = 9, .replicas = 256, .mesh_address = "10.0.0.1:1"},

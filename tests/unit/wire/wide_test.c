@@ -26,6 +26,8 @@ static const struct {
     {"TaskFetch.done_bytes", "TaskFetch.whole_bytes"},
     {"Cursor.first", "Cursor.begin"},
     {"Divergence.verified", "Divergence.position"},
+    {"SeriesBucket.first_step", "SeriesBucket.last_step"},
+    {"SeriesBucket.not_finite", "SeriesBucket.count"},
     {"AgentStart.predecessor", "TaskRef.incarnation"},
     {"AgentLog.offset", "LogMark.offset"},
     {"LogChunk.offset", "LogMark.offset"},

@@ -6,6 +6,7 @@
 
 #include "tests/unit/worker_daemon/checkpoint_fixture.h"
 #include "worker/host/daemon/fetch.h"
+#include "worker/host/daemon/restore_state.h"
 
 static void publish_for_restore(void)
 {
@@ -70,6 +71,21 @@ static void it_is_put_together(void **state)
     assert_mode("restore/checkpoint.json", 0644);
 }
 
+/* What is reported of it: whole blocks alone, because the others come again. */
+static void assert_counted(size_t blocks)
+{
+    struct restore *restore = fixture->task.restore;
+    uint64_t done = 0;
+    assert_int_equal(fixture->task.fetching.kind, FETCH_CHECKPOINT);
+    assert_int_equal(restore->next, blocks);
+    for (size_t i = 0; i < blocks; i++) {
+        done += restore->content.blocks[i].bytes;
+    }
+    assert_int_equal(atomic_load(&restore->counts.done_bytes), done);
+    assert_int_equal(atomic_load(&restore->counts.whole_bytes), restore->content.file_bytes);
+    assert_true(restore->content.file_bytes > done);
+}
+
 static void it_waits_for_links(void **state)
 {
     (void)state;
@@ -81,13 +97,15 @@ static void it_waits_for_links(void **state)
         until_quiet();
         fixture->coordinator.good_calls = 1;
         restore_resume(&fixture->task);
+        until_quiet();
+        assert_counted(good); /* and the manifest */
     }
-    until_quiet();
     fixture->coordinator.refusal = CADRE_OK;
     restore_resume(&fixture->task);
     restore_resume(&fixture->task);
     until_done();
     assert_restored();
+    assert_int_equal(fixture->task.fetching.kind, FETCH_NONE);
 }
 
 static void assert_fails(const char *part)

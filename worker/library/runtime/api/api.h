@@ -71,5 +71,7 @@ cadre_status context_require_cross(const char *function, struct cadre_error *err
 
 /* 1 to 127 bytes of printable ASCII, else INVALID_ARGUMENT; `what` is named so in the message. */
 cadre_status name_check(const char *what, const char *name, struct cadre_error *error);
+/* The same of what a program reports, which pages show: <, > and & are refused, too. */
+cadre_status reported_name_check(const char *name, struct cadre_error *error);
 
 #endif

@@ -29,3 +29,14 @@ cadre_status name_check(const char *what, const char *name, struct cadre_error *
     }
     return CADRE_OK;
 }
+
+cadre_status reported_name_check(const char *name, struct cadre_error *error)
+{
+    CADRE_TRY(name_check("metric", name, error));
+    if (strpbrk(name, "<>&") != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the name of a metric holds '%c' (\"%s\"); name it without <, > and &",
+            *strpbrk(name, "<>&"), name);
+    }
+    return CADRE_OK;
+}

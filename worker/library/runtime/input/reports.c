@@ -16,6 +16,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
+#define FLUSH_US        (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
 
 cadre_status reports_open(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -166,12 +167,20 @@ static cadre_status reports_metric(
     reports->metrics[at].value = value;
     reports->changed = true;
     input_reports_report(strategy, false);
+    /* The ledger has no positions of the chief of a ps job: its values are counted. */
+    bool counted = strategy->environment->role != ROLE_NONE;
+    if (!reports->by_hand &&
+        !task_report_value(strategy->task, name, STEP_COUNTED, counted, value)) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for another value of '%s'", name);
+    }
     return CADRE_OK;
 }
 
 void reports_flush(cadre_strategy *strategy)
 {
     input_reports_report(strategy, true);
+    task_flush_values(strategy->task, FLUSH_US);
     if (strategy->roster.rank == 0) {
         show_finished_epoch(strategy->input->reports);
     }
@@ -194,7 +203,7 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, double val
     struct cadre_error error = {0};
     cadre_status status = strategy_require(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = name_check("metric", name, &error);
+        status = reported_name_check(name, &error);
     }
     if (status == CADRE_OK) {
         status = reports_metric(strategy, name, value, &error);

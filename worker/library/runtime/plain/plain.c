@@ -46,15 +46,33 @@ static cadre_status form_mesh(struct plain *plain, struct cadre_error *error)
     return membership_wait(&membership, mesh, error);
 }
 
+/* A task that comes when the others have begun is no member of their generation. It waits for the
+ * end of that, which is the end of this process as well: started again it gets the newest state. */
+static cadre_status await_generation(struct plain *plain, struct cadre_error *error)
+{
+    bool warm = false;
+    CADRE_TRY(task_await_assignment(plain->task, &warm, error));
+    if (warm) {
+        task_join(plain->task, 0);
+    }
+    cadre_status status = task_await_plan(plain->task, &plain->roster, error);
+    if (warm && status == CADRE_ABORTED) {
+        cadre_check_set_exit_code(CADRE_CANCELLED, CADRE_EXIT_PREEMPTED);
+        return cadre_error_set(error, CADRE_CANCELLED,
+            "this task waited for the others to save: the job begins again with it, or has ended");
+    }
+    return status;
+}
+
 static cadre_status join_job(struct plain *plain, struct cadre_error *error)
 {
     char address[MESH_ADDRESS_BYTES];
     struct session *session;
     CADRE_TRY(membership_listen(plain->environment, &plain->listener, address, error));
     CADRE_TRY(program_take_session(&session, error));
-    CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
-    task_keeps_own_state(plain->task);
-    CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
+    const struct task_identity identity = {.replicas = 1, .mesh_address = address, .plain = true};
+    CADRE_TRY(membership_open(session, identity, &plain->task, error));
+    CADRE_TRY(await_generation(plain, error));
     plain->saves.position = plain->roster.resume;
     cadre_status status = form_mesh(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {
@@ -178,7 +196,7 @@ int cadre_plain_finish(void)
 {
     struct cadre_error error = {0};
     struct plain *plain = NULL;
-    bool preempted = false;
+    bool left = false;
     cadre_status status = CADRE_OK;
     if (plain_is_abort_watch()) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
@@ -190,11 +208,11 @@ int cadre_plain_finish(void)
     if (status == CADRE_OK) {
         plain_report_end(plain);
         status = finish_task(plain, &error);
-        preempted = plain->saves.preempted;
+        left = plain->saves.left;
         plain_current_end(plain);
         plain_close(plain);
     }
-    if (status == CADRE_CANCELLED && preempted) {
+    if (status == CADRE_CANCELLED && left) {
         return CADRE_EXIT_PREEMPTED;
     }
     if (status != CADRE_OK) {

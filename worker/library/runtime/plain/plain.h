@@ -20,6 +20,7 @@
 struct plain;
 
 struct plain_report {
+    bool numbered; /* the program has named a step */
     uint64_t step;
     uint64_t steps;
     uint64_t reported_us;
@@ -47,7 +48,7 @@ struct plain_abort_watch {
 struct plain_saves {
     bool synced;       /* since the first save this task is at a step of its job */
     uint64_t position; /* of the job: states that were saved before */
-    bool preempted;    /* the job has left its hosts; its state is saved */
+    bool left;         /* the job goes on in other processes; its state is saved */
     char run[33];      /* rank 0: the run whose files it may remove; "": not known yet */
 };
 
@@ -71,6 +72,9 @@ struct plain_ranks;
 void plain_current_begin(struct plain *plain, const struct plain_ranks *at);
 /* The end of the program, after which no function can be called. */
 void plain_current_end(struct plain *plain);
+
+/* NULL before the beginning and after the end. */
+const struct plain *plain_current(void);
 
 /* Whether the calling thread is the one of cadre_on_abort. */
 bool plain_is_abort_watch(void);

@@ -47,6 +47,11 @@ void plain_current_end(struct plain *plain)
     atomic_store(&the_plain, NULL);
 }
 
+const struct plain *plain_current(void)
+{
+    return atomic_load(&the_plain);
+}
+
 bool plain_is_abort_watch(void)
 {
     const struct plain *plain = atomic_load(&the_plain);

@@ -86,13 +86,18 @@ static cadre_status open_reader(
                      path, manifest_position(content), resume);
 }
 
-/* `name` NULL: no part of it. */
-static cadre_status open_part(const struct plain *plain, const char *name, uint32_t rank,
+static cadre_status open_state(const char *function, const char *name, uint32_t rank,
     struct cadre_plain_state **ret_state, struct cadre_error *error)
 {
+    struct plain *plain = NULL;
     struct cadre_plain_state *state = NULL;
+    *ret_state = NULL;
     CADRE_TRY(plain_state_new(&state, error));
-    cadre_status status = open_reader(plain, &state->reader, error);
+    cadre_status status = plain_enter(function, &plain, error);
+    if (status == CADRE_OK) {
+        status = open_reader(plain, &state->reader, error);
+        plain_leave(plain);
+    }
     if (status == CADRE_OK && name != NULL) {
         status = find_part(state->reader, name, rank, &state->entry, error);
     }
@@ -104,21 +109,23 @@ static cadre_status open_part(const struct plain *plain, const char *name, uint3
     return CADRE_OK;
 }
 
-static cadre_status open_state(const char *function, const char *name, uint32_t rank,
-    struct cadre_plain_state **ret_state, struct cadre_error *error)
+/* A large one takes long. Not before the beginning of the program, nor after its end. */
+static void report_reading(struct cadre_plain_state *state)
 {
-    struct plain *plain = NULL;
-    *ret_state = NULL;
-    CADRE_TRY(plain_enter(function, &plain, error));
-    cadre_status status = open_part(plain, name, rank, ret_state, error);
-    plain_leave(plain);
-    return status;
+    const struct plain *plain = plain_current();
+    if (plain != NULL) {
+        checkpoint_reader_report(
+            state->reader, plain->task, plain->environment->by_hand, state->entry->bytes);
+    } else {
+        checkpoint_reader_report_nothing(state->reader);
+    }
 }
 
 static cadre_status read_part(
     struct cadre_plain_state *state, void *into, size_t size, struct cadre_error *error)
 {
     CADRE_ASSERT(size <= state->entry->bytes - state->read);
+    report_reading(state);
     CADRE_TRY(checkpoint_reader_read(state->reader, state->entry, state->read, into, size, error));
     state->read += size;
     return CADRE_OK;
@@ -189,40 +196,28 @@ cadre_status cadre_plain_state_read(
     return api_return(status, &error);
 }
 
-/* The program waits for all of it, so people see how far it is. */
-static cadre_status read_whole(const struct plain *plain, struct cadre_plain_state *state,
-    void **ret_bytes, struct cadre_error *error)
+static cadre_status load(
+    const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
+    struct cadre_plain_state *state = NULL;
+    CADRE_TRY(open_state("cadre_plain_load", name, rank, &state, error));
     size_t size = state->entry->bytes;
     void *bytes = malloc(size + (size == 0));
+    cadre_status status = CADRE_OK;
     if (bytes == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the %zu bytes of %s",
-            size, state->entry->name);
+        status = cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the %zu bytes of %s", size, name);
+    } else {
+        status = read_part(state, bytes, size, error);
     }
-    checkpoint_reader_report(state->reader, plain->task, plain->environment->by_hand, size);
-    cadre_status status = read_part(state, bytes, size, error);
+    cadre_plain_state_close(state);
     if (status != CADRE_OK) {
         free(bytes);
         return status;
     }
     *ret_bytes = bytes;
+    *ret_size = size;
     return CADRE_OK;
-}
-
-static cadre_status load(
-    const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
-{
-    struct plain *plain = NULL;
-    struct cadre_plain_state *state = NULL;
-    CADRE_TRY(plain_enter("cadre_plain_load", &plain, error));
-    cadre_status status = open_part(plain, name, rank, &state, error);
-    if (status == CADRE_OK) {
-        status = read_whole(plain, state, ret_bytes, error);
-        *ret_size = status == CADRE_OK ? state->entry->bytes : *ret_size;
-    }
-    cadre_plain_state_close(state); /* its last report is the task's, so within the call */
-    plain_leave(plain);
-    return status;
 }
 
 cadre_status cadre_plain_load(const char *name, uint32_t rank, void **ret_bytes, size_t *ret_size)

@@ -11,6 +11,7 @@
 #include "worker/library/runtime/api/show.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
+#define FLUSH_US        (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
 
 static void plain_report_report(struct plain *plain, bool now)
 {
@@ -41,6 +42,7 @@ static void plain_report_report(struct plain *plain, bool now)
 void plain_report_end(struct plain *plain)
 {
     plain_report_report(plain, true);
+    task_flush_values(plain->task, FLUSH_US);
     if (plain->report.bar_drawn) {
         show_bar_end();
         plain->report.bar_drawn = false;
@@ -78,9 +80,16 @@ cadre_status cadre_plain_report(const char *name, double value)
     if (status != CADRE_OK) {
         return api_return(status, &error);
     }
-    status = name_check("metric", name, &error);
+    status = reported_name_check(name, &error);
     if (status == CADRE_OK) {
         status = plain_report_put(&plain->report, name, value, &error);
+    }
+    if (status == CADRE_OK && !plain->environment->by_hand) {
+        uint64_t step = plain->report.numbered ? plain->report.step : STEP_COUNTED;
+        if (!task_report_value(plain->task, name, step, true, value)) {
+            status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+                "no memory for another value of '%s'", name);
+        }
     }
     if (status == CADRE_OK) {
         plain_report_report(plain, false);
@@ -103,6 +112,7 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
             "; give the number of all steps, or 0 where it is not known",
             __func__, step, steps);
     } else {
+        plain->report.numbered = true;
         plain->report.step = step;
         plain->report.steps = steps;
         plain->report.changed = true;

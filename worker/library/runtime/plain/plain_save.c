@@ -3,9 +3,11 @@
  * all take the step, and the coordinator publishes the checkpoint when all have (protocol, rule
  * 18). plain_state.c calls it.
  *
- *     every task   tables of all ─▶ its parts, by chunks ─▶ agree ─▶ step p ─▶ published p + 1
+ *     every task   tables of all ─▶ its parts, by chunks ─▶ agree ─▶ step p ─▶ p + 1 published
+ *     rank 0                        └▶ file and manifest ───┘        └▶ part     and released
  *
- *     rank 0                        └▶ file and manifest ───┘        └▶ part of p + 1 */
+ * The step that the next save ends is released at the end of this one: a task may join or leave
+ * here, and nowhere else (plain_leave.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,6 +245,19 @@ static cadre_status write_state(
 
 /* --- the step --- */
 
+/* What the program does until its next save belongs to that step. What it did before its first save
+ * does too, so no other task can begin with it there (nested). */
+static void begin_step(struct plain *plain)
+{
+    uint64_t position = plain->saves.position;
+    const struct cursor cursor = {.first = position,
+        .begin = position,
+        .steps = 1,
+        .nested = position == plain->roster.resume};
+    const struct consumption none = {0};
+    task_ready(plain->task, &cursor, &none, position + 1);
+}
+
 /* From the first save on the task is at a step of its job, which the next save ends. */
 static cadre_status begin_steps(struct plain *plain, struct cadre_error *error)
 {
@@ -250,51 +265,30 @@ static cadre_status begin_steps(struct plain *plain, struct cadre_error *error)
     const struct consumption none = {0};
     CADRE_ASSERT(!plain->saves.synced);
     plain->saves.synced = task_synced(plain->task, plain->roster.generation, &cursor, &none);
-    return plain->saves.synced ? CADRE_OK
-                               : cadre_error_set(error, CADRE_ABORTED,
-                                     "the generation ended while a state was saved");
+    if (!plain->saves.synced) {
+        return cadre_error_set(
+            error, CADRE_ABORTED, "the generation ended while a state was saved");
+    }
+    begin_step(plain);
+    return task_admit(plain->task, plain->saves.position, error);
 }
 
-/* What the program does until its next save belongs to that step. */
-static void begin_step(struct plain *plain)
-{
-    uint64_t position = plain->saves.position;
-    const struct cursor cursor = {.first = position, .begin = position, .steps = 1};
-    const struct consumption none = {0};
-    task_ready(plain->task, &cursor, &none, position + 1);
-}
-
-static cadre_status take_begun_step(struct plain *plain, struct cadre_error *error)
+/* The step that was released at the end of the last save. */
+static cadre_status take_step(struct plain *plain, struct cadre_error *error)
 {
     uint64_t position = plain->saves.position;
     const struct consumption none = {0};
     CADRE_ASSERT(plain->saves.synced);
-    /* ABORTED too where others are to leave or join here, because this program cannot go on with
-     * them: all begin again. */
-    CADRE_TRY(task_admit(plain->task, position, error));
     CADRE_TRY(task_apply(plain->task, position, error));
     task_applied(plain->task, position, &none);
     plain->saves.position++;
     return CADRE_OK;
 }
 
-static cadre_status take_step(struct plain *plain, struct cadre_error *error)
-{
-    if (!plain->saves.synced) {
-        CADRE_TRY(begin_steps(plain, error));
-        begin_step(plain);
-    }
-    return take_begun_step(plain, error);
-}
-
 cadre_status plain_take_last_step(struct plain *plain, struct cadre_error *error)
 {
-    const struct cadre_error none = {0};
-    if (!plain->saves.synced) {
-        return CADRE_OK;
-    }
-    CADRE_TRY(plain_agree(plain, &none, error)); /* the job may have to leave before its end */
-    return plain_end_collective(plain, take_begun_step(plain, error), error);
+    return plain->saves.synced ? plain_end_collective(plain, take_step(plain, error), error)
+                               : CADRE_OK;
 }
 
 static void prune(const struct plain *plain)
@@ -310,7 +304,13 @@ static void prune(const struct plain *plain)
 static cadre_status publish(struct plain *plain, struct task_part *part, struct cadre_error *error)
 {
     char name[CHECKPOINT_NAME_BYTES];
+    if (!plain->saves.synced) {
+        CADRE_TRY(begin_steps(plain, error));
+    }
     CADRE_TRY(take_step(plain, error));
+    if (task_pause_point(plain->task) == TASK_CONTINUES) {
+        begin_step(plain); /* so that it is released with the publication */
+    }
     if (plain->roster.rank == 0) {
         checkpoint_name(plain->saves.position, CHECKPOINT_TEXT_NAME, name);
         part->position = plain->saves.position;
@@ -369,8 +369,5 @@ cadre_status plain_save_all(
         return status;
     }
     CADRE_TRY(plain_end_collective(plain, publish(plain, &part, error), error));
-    /* Before the next step is begun all stop, or none. */
-    CADRE_TRY(plain_agree(plain, &none, error));
-    begin_step(plain);
-    return CADRE_OK;
+    return plain_go_on(plain, error);
 }

@@ -183,6 +183,9 @@ cadre_status cadre_plain_save(const char *name, const void *bytes, size_t size)
 void cadre_plain_state_close(cadre_plain_state *state)
 {
     if (state != NULL) {
+        if (state->reader != NULL && plain_current() == NULL) {
+            checkpoint_reader_report_nothing(state->reader); /* the task is gone */
+        }
         checkpoint_reader_close(state->reader);
         if (state->fd >= 0) {
             close(state->fd);

@@ -42,8 +42,7 @@ cadre_status plain_save_all(
     struct plain *plain, struct cadre_plain_state *own, struct cadre_error *error);
 
 /* Takes the step that the program is in, after its last save: all have come to the end. Nothing
- * before the first save. Collective. CANCELLED as of plain_agree; other errors are
- * plain_end_collective's. */
+ * before the first save. Errors are plain_end_collective's. */
 cadre_status plain_take_last_step(struct plain *plain, struct cadre_error *error);
 
 /* --- plain_tables.c: who gives what --- */
@@ -69,9 +68,21 @@ cadre_status plain_tables_gather(struct plain *plain, const struct cadre_plain_s
 void plain_tables_clear(struct plain_tables *tables);
 
 /* The first of the tasks' failures becomes the error of all tasks; OK when none has failed.
- * Collective. CANCELLED: the job stops at this position, to go on elsewhere, and this task may
- * leave; with an error that ends the program's calls (plain->failed). */
+ * Collective. */
 cadre_status plain_agree(
     struct plain *plain, const struct cadre_error *failure, struct cadre_error *error);
+
+/* An all-gather of `bytes` of each task, or of sizes[rank], for what it is called in errors.
+ * Errors are plain_end_collective's. */
+cadre_status plain_gather(struct plain *plain, const void *own, size_t bytes, const size_t *sizes,
+    void *into, const char *what, struct cadre_error *error);
+
+/* --- plain_leave.c: the end of a save --- */
+
+/* The state of the task's position is saved: waits until the step behind it is released to this
+ * program, which begins it when it returns; or all leave here, because their job stops or because
+ * tasks join or leave. Collective. CANCELLED: this task may exit; the error ends the program's
+ * calls (plain->failed). */
+cadre_status plain_go_on(struct plain *plain, struct cadre_error *error);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cadre/preemption.h"
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
@@ -16,11 +15,10 @@
 struct head {
     uint32_t rows;
     int32_t code;
-    uint32_t stops; /* its job is to stop where it is */
     char text[LIMIT_TEXT_BYTES];
 };
 
-static cadre_status gather(struct plain *plain, const void *own, size_t bytes, const size_t *sizes,
+cadre_status plain_gather(struct plain *plain, const void *own, size_t bytes, const size_t *sizes,
     void *into, const char *what, struct cadre_error *error)
 {
     const struct mesh_note note = {.key = collective_key_text(0, what), .text = what};
@@ -42,53 +40,12 @@ static cadre_status first_failure(
     return CADRE_OK;
 }
 
-/* --- the job stops: its tasks leave their hosts, and go on elsewhere from what is saved --- */
-
-static bool stops_here(struct plain *plain)
-{
-    enum task_pause_point at = task_pause_point(plain->task);
-    return at == TASK_STOPS || at == TASK_STOPPED;
-}
-
-static cadre_status leave_job(struct plain *plain, struct cadre_error *error)
-{
-    bool is_void = false;
-    CADRE_TRY(task_await_stop(plain->task, error)); /* another task has the order already */
-    task_report_paused(plain->task, 0);
-    cadre_status status = task_await_goodbye(plain->task, &is_void, error);
-    if (!task_dismissed(plain->task)) {
-        return status != CADRE_OK ? status
-                                  : cadre_error_set(error, CADRE_ABORTED, "the job goes on");
-    }
-    plain->saves.preempted = true;
-    cadre_check_set_exit_code(CADRE_CANCELLED, CADRE_EXIT_PREEMPTED);
-    plain->failed = (struct cadre_error){.code = CADRE_CANCELLED};
-    snprintf(plain->failed.text, sizeof plain->failed.text, "preempted: saved at step %llu",
-        (unsigned long long)plain->saves.position);
-    *error = plain->failed;
-    return error->code;
-}
-
-static cadre_status leave_if_it_stops(
-    struct plain *plain, const struct head *heads, struct cadre_error *error)
-{
-    uint32_t stops = 0;
-    for (uint32_t rank = 0; rank < plain->roster.member_count; rank++) {
-        stops |= heads[rank].stops;
-    }
-    if (stops == 0 || !plain->saves.synced) {
-        return CADRE_OK;
-    }
-    cadre_status status = leave_job(plain, error);
-    return status == CADRE_CANCELLED ? status : plain_end_collective(plain, status, error);
-}
-
 /* --- the first exchange --- */
 
 static cadre_status gather_heads(struct plain *plain, uint32_t rows,
     const struct cadre_error *failure, struct head **ret_heads, struct cadre_error *error)
 {
-    struct head own = {.rows = rows, .code = failure->code, .stops = stops_here(plain)};
+    struct head own = {.rows = rows, .code = failure->code};
     uint32_t count = plain->roster.member_count;
     *ret_heads = calloc(count, sizeof **ret_heads);
     if (*ret_heads == NULL) { /* the others wait for this task, so it ends their generation */
@@ -98,9 +55,9 @@ static cadre_status gather_heads(struct plain *plain, uint32_t rows,
     if (failure->code != CADRE_OK) {
         snprintf(own.text, sizeof own.text, "%s", failure->text);
     }
-    CADRE_TRY(gather(plain, &own, sizeof own, NULL, *ret_heads, "a state is to be saved", error));
-    CADRE_TRY(first_failure(*ret_heads, count, error));
-    return leave_if_it_stops(plain, *ret_heads, error);
+    CADRE_TRY(
+        plain_gather(plain, &own, sizeof own, NULL, *ret_heads, "a state is to be saved", error));
+    return first_failure(*ret_heads, count, error);
 }
 
 cadre_status plain_agree(
@@ -162,7 +119,7 @@ static cadre_status gather_rows(struct plain *plain, const struct head *heads,
     if (tables->row_count == 0) {
         return CADRE_OK;
     }
-    CADRE_TRY(gather(plain, own, sizes[plain->roster.rank], sizes, tables->rows,
+    CADRE_TRY(plain_gather(plain, own, sizes[plain->roster.rank], sizes, tables->rows,
         "the parts of a state are listed", error));
     return add_up(tables, error);
 }

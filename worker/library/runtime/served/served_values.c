@@ -234,6 +234,9 @@ cadre_status served_restore(const struct cadre_strategy *strategy, cadre_variabl
     cadre_status status = CADRE_OK;
     if (all->reader == NULL) {
         status = checkpoint_reader_open(strategy, path, &all->reader, error);
+        if (status == CADRE_OK && strategy->ps_job != NULL) {
+            restore_report(strategy, all->reader);
+        }
     }
     if (status == CADRE_OK && strategy->state != STATE_RESTORES &&
         checkpoint_reader_find(all->reader, variable->name) == NULL) {

@@ -43,14 +43,16 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
         session = ps_job->session;
         CADRE_ASSERT(session != NULL); /* ps_job_begin took it from the program */
         ps_job->session = NULL;
-        return membership_open(
-            session, ps_job->address, 1, ps_job->directory, &strategy->task, error);
+        const struct task_identity chief = {
+            .replicas = 1, .mesh_address = ps_job->address, .directory = ps_job->directory};
+        return membership_open(session, chief, &strategy->task, error);
     }
     CADRE_TRY(membership_listen(strategy->environment, &strategy->listener, address, error));
     CADRE_TRY(strategy->origin == STRATEGY_CONSTRUCTED ? program_take_session(&session, error)
                                                        : session_local_open(0, &session, error));
-    CADRE_TRY(
-        membership_open(session, address, strategy->local_replicas, NULL, &strategy->task, error));
+    const struct task_identity identity = {
+        .replicas = strategy->local_replicas, .mesh_address = address};
+    CADRE_TRY(membership_open(session, identity, &strategy->task, error));
     if (strategy->environment->verify_losses) {
         task_verify_losses(strategy->task);
     }

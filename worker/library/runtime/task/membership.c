@@ -28,18 +28,13 @@ cadre_status membership_listen(const struct environment *environment,
                               : cadre_error_wrap(error, status, "open this task's mesh listener");
 }
 
-cadre_status membership_open(struct session *session, const char *address, uint32_t replicas,
-    struct directory *directory, struct task **ret_task, struct cadre_error *error)
+cadre_status membership_open(struct session *session, struct task_identity identity,
+    struct task **ret_task, struct cadre_error *error)
 {
     CADRE_ASSERT(session != NULL);
-    CADRE_ASSERT(replicas > 0);
-    const struct task_identity identity = {
-        .slot = session->slot,
-        .incarnation = session->incarnation,
-        .replicas = replicas,
-        .mesh_address = address,
-        .directory = directory,
-    };
+    CADRE_ASSERT(identity.replicas > 0);
+    identity.slot = session->slot;
+    identity.incarnation = session->incarnation;
     *ret_task = NULL;
     return task_open(session, &identity, ret_task, error);
 }

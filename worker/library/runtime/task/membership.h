@@ -13,11 +13,10 @@ cadre_status membership_listen(const struct environment *environment,
     struct mesh_listener **ret_listener, char ret_address[MESH_ADDRESS_BYTES],
     struct cadre_error *error);
 
-/* Sends hello through the session, which is taken over, also on error: a task of so many replicas
- * at that address. `directory`: of a ps job's chief, which is in no mesh, but which the others dial
- * at that address; else NULL. */
-cadre_status membership_open(struct session *session, const char *address, uint32_t replicas,
-    struct directory *directory, struct task **ret_task, struct cadre_error *error);
+/* Sends hello through the session, which is taken over, also on error. The slot and incarnation of
+ * `identity` are the session's. */
+cadre_status membership_open(struct session *session, struct task_identity identity,
+    struct task **ret_task, struct cadre_error *error);
 
 /* Called when a member has not come for so long, as mesh_config.stalled is. */
 typedef void (*membership_stalled)(void *user, uint32_t rank, uint64_t waited_us);

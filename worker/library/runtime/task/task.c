@@ -65,6 +65,8 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
             }
         }
     }
+    reported_values_begin(&task->values, plan->generation, plan->resume,
+        roster->member_count > 0 && roster->rank == 0);
     task->roster_due = true;
     /* A task that is done may be in one still, with a task that is not in the plan. */
     abort_meshes(task, "the job goes on in another generation");
@@ -161,6 +163,8 @@ static void on_connected(void *user)
     pthread_mutex_lock(&task->lock);
     task_step(task, &(struct task_event){.type = TASK_EVENT_CONNECTED});
     send_streams(task);
+    reported_values_again(&task->values);
+    task_send_values(task, true);
     pthread_mutex_unlock(&task->lock);
 }
 
@@ -177,6 +181,10 @@ static void on_down(const struct task_down *down, void *user)
         return;
     }
     pthread_mutex_lock(&task->lock);
+    if (down->type == TASK_DOWN_VALUES_KEPT) {
+        reported_values_stored(&task->values, down->values_kept);
+        task_send_values(task, false);
+    }
     if (down->type == TASK_DOWN_ABORT &&
         generation_equal(down->generation, task->core.generation)) {
         keep_text(task->cause_text, down->reason);
@@ -201,7 +209,11 @@ static void on_lost(const struct cadre_error *error, void *user)
 
 static void on_tick(void *user)
 {
-    locked_step(user, &(struct task_event){.type = TASK_EVENT_TICK});
+    struct task *task = user;
+    pthread_mutex_lock(&task->lock);
+    task_step(task, &(struct task_event){.type = TASK_EVENT_TICK});
+    task_tick_values(task);
+    pthread_mutex_unlock(&task->lock);
 }
 
 /* --- lifetime --- */
@@ -233,6 +245,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
     task->directory = identity->directory;
     task_core_init(&task->core, identity->slot, identity->incarnation, identity->replicas,
         (uint32_t)getpid(), identity->mesh_address);
+    task->core.plain = identity->plain;
     struct session_events events = {.connected = on_connected,
         .disconnected = on_disconnected,
         .down = on_down,
@@ -254,9 +267,11 @@ void task_close(struct task *task)
 {
     if (task != NULL) {
         CADRE_ASSERT(task->meshes == NULL); /* their owners have detached them */
+        task_flush_values(task, 0);
         task->session->ops->close(task->session);
         task_roster_clear(&task->roster);
         free(task->streams);
+        reported_values_free(&task->values);
         pthread_cond_destroy(&task->changed);
         pthread_mutex_destroy(&task->lock);
         free(task);
@@ -360,6 +375,7 @@ void task_applied(struct task *task, uint64_t position, const struct consumption
 
 void task_part(struct task *task, const struct task_part *part)
 {
+    task_flush_values(task, 0); /* the steps that it makes durable */
     locked_step(task, &(struct task_event){.type = TASK_EVENT_PART, .part = part});
 }
 
@@ -387,13 +403,6 @@ void task_diverged(struct task *task, struct generation generation,
         task_step(task, &(struct task_event){
                             .type = TASK_EVENT_DIVERGED, .divergence = divergence, .text = text});
     }
-    pthread_mutex_unlock(&task->lock);
-}
-
-void task_keeps_own_state(struct task *task)
-{
-    pthread_mutex_lock(&task->lock);
-    task->core.plain = true;
     pthread_mutex_unlock(&task->lock);
 }
 

@@ -37,6 +37,8 @@ struct task_identity {
     const char *mesh_address;    /* copied; of a ps job's chief: where the others dial it */
     struct directory *directory; /* of a ps job's chief: receives the members, and an end without
                                   * permission; borrowed until task_close. NULL: of no ps job */
+    bool plain; /* the program keeps its state itself: with other tasks, and when a member is lost,
+                 * the job begins again, from the newest checkpoint */
 };
 
 struct task;
@@ -45,10 +47,6 @@ struct task;
  * close. */
 cadre_status task_open(struct session *session, const struct task_identity *identity,
     struct task **ret_task, struct cadre_error *error);
-
-/* The program keeps its state itself, and cannot go on when a member is lost: the job then begins
- * again, from the newest checkpoint. Once, before the first plan is awaited. */
-void task_keeps_own_state(struct task *task);
 
 /* When a member is lost the job is to go on from a verified state. Once, before a strategy runs. */
 void task_verify_losses(struct task *task);
@@ -157,6 +155,11 @@ enum task_pause_point {
  * here, or pauses because a task joins or leaves. Where it has stopped the state is to be saved,
  * and bye follows; where it pauses, another generation. */
 enum task_pause_point task_pause_point(struct task *task);
+/* Waits until the step at `position`, which the program has begun, is released: *ret_at is
+ * TASK_CONTINUES; or until its job pauses there (unless `goes_on`: the pause is known to be lifted)
+ * or stops. ABORTED when the generation ends before that; else final. */
+cadre_status task_await_begun(struct task *task, uint64_t position, bool goes_on,
+    enum task_pause_point *ret_at, struct cadre_error *error);
 /* Waits until its job stops at this position, because another task has that order already. ABORTED
  * when the generation ends before that; else final. */
 cadre_status task_await_stop(struct task *task, struct cadre_error *error);
@@ -170,6 +173,21 @@ uint64_t task_checkpoint_at(struct task *task);
 /* Whether it is frozen in order, before the step at its position, or about to be: no task is in a
  * collective, and the mesh stays open until the next plan (protocol, rule 17). */
 bool task_halted(struct task *task);
+
+/* --- task_values.c: what the program reported, by step --- */
+
+/* A step that the caller does not have: how often the name was reported that was reported most. */
+#define STEP_COUNTED UINT64_MAX
+
+/* Keeps the value until the coordinator has stored it; the chief sends it, with others, within a
+ * tenth of a second. `numbered`: `step` is the program's own number, or STEP_COUNTED; else it is
+ * the task's position. False: no memory. */
+bool task_report_value(
+    struct task *task, const char *name, uint64_t step, bool numbered, double value);
+/* Sends what is there, and waits until it is stored, for so long at most. */
+void task_flush_values(struct task *task, uint64_t timeout_us);
+
+/* --- for people --- */
 
 /* Progress for people; dropped when there is no connection. */
 void task_progress(struct task *task, const struct progress *progress);

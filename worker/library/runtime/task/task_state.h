@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "worker/core/task_core.h"
+#include "worker/library/runtime/task/reported_values.h"
 #include "worker/library/runtime/task/task.h"
 
 /* A dataset that was reported. */
@@ -32,6 +33,7 @@ struct task {
     size_t warm_stream_count;
     struct announced_stream *streams; /* owned */
     size_t stream_count;
+    struct reported_values values;
     bool void_exit;
     char exit_text[LIMIT_TEXT_BYTES];
     char abort_text[LIMIT_TEXT_BYTES]; /* what the mesh was aborted for */
@@ -42,5 +44,12 @@ struct task {
 
 /* Steps the core and carries out its actions. Under the lock. */
 void task_step(struct task *task, const struct task_event *event);
+
+/* --- task_values.c, under the lock --- */
+
+/* Sends the values that are due; `wanted`: all. */
+void task_send_values(struct task *task, bool wanted);
+/* Those that were not acknowledged for long, too. */
+void task_tick_values(struct task *task);
 
 #endif

@@ -307,15 +307,41 @@ cadre_status task_await_stop(struct task *task, struct cadre_error *error)
     return status == CADRE_PENDING ? CADRE_OK : status;
 }
 
+/* Under the lock. */
+static enum task_pause_point pause_point(const struct task *task)
+{
+    return task_core_halts_next(&task->core)   ? TASK_PAUSES
+           : task_core_stops_next(&task->core) ? TASK_STOPS
+           : task_core_stops(&task->core)      ? TASK_STOPPED
+                                               : TASK_CONTINUES;
+}
+
 enum task_pause_point task_pause_point(struct task *task)
 {
     pthread_mutex_lock(&task->lock);
-    enum task_pause_point edge = task_core_halts_next(&task->core)   ? TASK_PAUSES
-                                 : task_core_stops_next(&task->core) ? TASK_STOPS
-                                 : task_core_stops(&task->core)      ? TASK_STOPPED
-                                                                     : TASK_CONTINUES;
+    enum task_pause_point edge = pause_point(task);
     pthread_mutex_unlock(&task->lock);
     return edge;
+}
+
+cadre_status task_await_begun(struct task *task, uint64_t position, bool goes_on,
+    enum task_pause_point *ret_at, struct cadre_error *error)
+{
+    cadre_status status = CADRE_PENDING;
+    pthread_mutex_lock(&task->lock);
+    while (!task_core_may_enter(&task->core, position)) {
+        enum task_pause_point at = pause_point(task);
+        if (at != TASK_CONTINUES && (at != TASK_PAUSES || !goes_on)) {
+            break;
+        }
+        if ((status = task_wait_hopeless(task, error)) != CADRE_PENDING) {
+            break;
+        }
+        pthread_cond_wait(&task->changed, &task->lock);
+    }
+    *ret_at = pause_point(task);
+    pthread_mutex_unlock(&task->lock);
+    return status == CADRE_PENDING ? CADRE_OK : status;
 }
 
 void task_report_paused(struct task *task, uint64_t digest)

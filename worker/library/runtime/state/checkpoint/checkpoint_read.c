@@ -67,6 +67,11 @@ void checkpoint_reader_report(
     reader->reading.whole_bytes = bytes;
 }
 
+void checkpoint_reader_report_nothing(struct checkpoint_reader *reader)
+{
+    reader->reading = (struct reading){0};
+}
+
 static cadre_status read_block(
     struct checkpoint_reader *reader, size_t i, char *into, struct cadre_error *error)
 {

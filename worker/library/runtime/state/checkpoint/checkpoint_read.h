@@ -30,6 +30,8 @@ void checkpoint_reader_close(struct checkpoint_reader *reader);
 /* What is read from now on, so many bytes, is shown to people when it takes long (reading.h). */
 void checkpoint_reader_report(
     struct checkpoint_reader *reader, struct task *task, bool by_hand, uint64_t bytes);
+/* Nothing is shown any more: the task is about to be closed, or is. */
+void checkpoint_reader_report_nothing(struct checkpoint_reader *reader);
 
 /* The program has made variables since: reads the manifest's strings of them, too. DATA_LOSS: the
  * manifest is another checkpoint's now. */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs.Metrics: what the program of a job reported, by step. */
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/base/methods.h"
+#include "coordinator/daemon/series/series_jobs.h"
+
+static void metrics_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct metrics_request request;
+    rpc_call_set_user(call, NULL);
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_metrics_request(data, length, daemon->arena, &request, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    series_query(daemon, call, &request);
+}
+
+static void metrics_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    (void)cancelled;
+    (void)user;
+    series_query_closed(call);
+}
+
+const struct rpc_server_ops metrics_ops = {
+    .on_message = metrics_message, .on_closed = metrics_closed};

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/series/series_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/fault.h"
+#include "common/base/files.h"
+#include "common/pure/assert.h"
+#include "coordinator/daemon/series/series_answer.h"
+
+/* A snapshot is written when the file is longer than this and four times as long as the last one.
+ */
+#define SNAPSHOT_BYTES  ((uint64_t)1024 * 1024)
+#define SNAPSHOT_FACTOR 4
+
+/* The longest file that is read; appending ends long before. */
+#define FILE_BYTES_MAX ((size_t)64 * 1024 * 1024)
+
+static int open_series(const char *path)
+{
+    if (fault_point("series.open")) {
+        errno = EIO;
+        return -1;
+    }
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    CADRE_FREE_AT_EXIT char *parent = strdup(path);
+    if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
+        return -1;
+    }
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* ---- reading ---- */
+
+static void take_file(struct series_io *io, const char *bytes, size_t size)
+{
+    size_t whole = 0;
+    const uint8_t *data = (const uint8_t *)bytes;
+    enum series_end end = series_records_replay(data, size, io->state, &whole);
+    if (end == SERIES_END_DAMAGED) {
+        io->lost_bytes = size - whole;
+        io->unrecorded_bytes = size - whole;
+        memset(io->state, 0, sizeof *io->state);
+        (void)series_records_replay(data, whole, io->state, &whole); /* nothing of what follows */
+    }
+    io->file_bytes = whole;
+    io->snapshot_bytes = whole;
+}
+
+/* False: there is no memory, or the file cannot be read; state is NULL. */
+static bool series_files_load(struct series_io *io)
+{
+    CADRE_FREE_AT_EXIT char *bytes = NULL;
+    struct cadre_error error = {0};
+    size_t size = 0;
+    io->state = calloc(1, sizeof *io->state);
+    if (io->state == NULL || fault_point("series.read")) {
+        free(io->state);
+        io->state = NULL;
+        io->lost_errno = ENOMEM;
+        return false;
+    }
+    struct stat status;
+    if (stat(io->path, &status) != 0 && errno == ENOENT) {
+        take_file(io, "", 0);
+        return true;
+    }
+    if (file_read(io->path, FILE_BYTES_MAX, &bytes, &size, &error) != CADRE_OK) {
+        free(io->state);
+        io->state = NULL;
+        io->lost_errno = EIO;
+        return false;
+    }
+    take_file(io, bytes, size);
+    return true;
+}
+
+/* ---- writing ---- */
+
+static bool apply_plans(
+    struct series_io *io, const struct series_item *item, struct wire_buffer *buffer)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < item->generation_count; i++) {
+        const struct verify_generation *generation = &item->generations[i];
+        if (generation->generation.number > item->known) {
+            good = series_records_plan(
+                io->state, generation->generation.number, generation->resume, buffer);
+        }
+    }
+    return good;
+}
+
+static bool apply_items(struct series_io *io, struct wire_buffer *buffer)
+{
+    bool good = io->file_bytes > 0 || series_records_head(buffer);
+    good = good &&
+           (io->unrecorded_bytes == 0 ||
+               series_records_lost(io->state, io->unrecorded_bytes, buffer));
+    for (const struct series_item *item = io->items; good && item != NULL; item = item->next) {
+        good = apply_plans(io, item, buffer);
+        if (good && item->values != NULL) {
+            good = series_records_values(io->state, item->values, buffer);
+        }
+    }
+    return good;
+}
+
+/* Appends behind the last whole record; what is there is cut off. */
+static bool series_files_append(struct series_io *io, const struct wire_buffer *buffer)
+{
+    CADRE_CLOSE_AT_EXIT int fd = open_series(io->path);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        io->lost_errno = errno;
+        return false;
+    }
+    if ((uint64_t)status.st_size != io->file_bytes &&
+        ftruncate(fd, (off_t)io->file_bytes) != 0) {
+        io->lost_errno = errno;
+        return false;
+    }
+    io->change_bytes -= (int64_t)status.st_size - (int64_t)io->file_bytes;
+    errno = 0;
+    bool refused = fault_point("series.write");
+    ssize_t written =
+        refused ? -1 : pwrite(fd, buffer->bytes, buffer->size, (off_t)io->file_bytes);
+    if (written != (ssize_t)buffer->size) {
+        io->lost_errno = refused ? EIO : written < 0 ? errno : ENOSPC;
+        (void)!ftruncate(fd, (off_t)io->file_bytes);
+        return false;
+    }
+    io->file_bytes += buffer->size;
+    io->unrecorded_bytes = 0;
+    io->change_bytes += written;
+    return true;
+}
+
+/* On an error the file stays as it is, which is as good. */
+static void write_snapshot(struct series_io *io, struct wire_buffer *buffer)
+{
+    wire_buffer_clear(buffer);
+    if (series_records_snapshot(io->state, buffer) &&
+        file_write_atomic(io->path, buffer->bytes, buffer->size, 0600, NULL) == CADRE_OK) {
+        io->change_bytes += (int64_t)buffer->size - (int64_t)io->file_bytes;
+        io->file_bytes = buffer->size;
+    }
+    io->snapshot_bytes = io->file_bytes;
+}
+
+static bool has_changed(const struct series_io *io, const struct wire_buffer *buffer)
+{
+    struct wire_buffer head = {0};
+    bool only_head = io->file_bytes == 0 && series_records_head(&head) && buffer->size == head.size;
+    wire_buffer_free(&head);
+    return buffer->size > 0 && !only_head;
+}
+
+/* False: the state is not what the file has. */
+static bool write_items(struct series_io *io)
+{
+    struct wire_buffer buffer = {0};
+    bool good = apply_items(io, &buffer);
+    io->lost_errno = good ? 0 : ENOMEM;
+    if (good && has_changed(io, &buffer)) {
+        good = series_files_append(io, &buffer);
+    }
+    if (good && io->file_bytes > SNAPSHOT_BYTES &&
+        io->file_bytes / SNAPSHOT_FACTOR > io->snapshot_bytes) {
+        write_snapshot(io, &buffer);
+    }
+    wire_buffer_free(&buffer);
+    return good;
+}
+
+static void answer_queries(struct series_io *io)
+{
+    for (struct series_item *item = io->items; item != NULL; item = item->next) {
+        if (item->values != NULL) {
+            continue;
+        }
+        if (io->state == NULL) {
+            cadre_error_errno(&item->error, io->lost_errno, "read the values in %s", io->path);
+            continue;
+        }
+        (void)series_answer(io->state, item->request, item->generations, item->generation_count,
+            &item->answer, &item->error);
+    }
+}
+
+void series_files_do_io(struct series_io *io)
+{
+    CADRE_ASSERT(io->items != NULL);
+    bool good = io->state != NULL || series_files_load(io);
+    if (good && !write_items(io)) {
+        free(io->state);
+        io->state = NULL;
+        int why = io->lost_errno;
+        good = false;
+        (void)series_files_load(io); /* for the queries, and the next turn */
+        io->lost_errno = why;
+    }
+    for (struct series_item *item = io->items; item != NULL; item = item->next) {
+        item->stored = good && item->values != NULL;
+    }
+    answer_queries(io);
+}
