@@ -27,10 +27,9 @@ static double now_us(void)
 
 static bool back_and_forth(const struct exchange_subject *subject, int rank, size_t bytes)
 {
-    return rank == 0 ? subject->send(subject->sent, bytes) &&
-                           subject->receive(subject->received, bytes)
-                     : subject->receive(subject->received, bytes) &&
-                           subject->send(subject->sent, bytes);
+    return rank == 0
+               ? subject->send(subject->sent, bytes) && subject->receive(subject->received, bytes)
+               : subject->receive(subject->received, bytes) && subject->send(subject->sent, bytes);
 }
 
 static bool both_ways(const struct exchange_subject *subject, int rank, size_t bytes)

@@ -74,7 +74,8 @@ static bool both(const char *from, char *into, size_t bytes)
 
 int main(void)
 {
-    sides = mmap(NULL, 2 * sizeof *sides, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    sides =
+        mmap(NULL, 2 * sizeof *sides, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (sides == MAP_FAILED) {
         return 1;
     }

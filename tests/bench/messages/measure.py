@@ -44,7 +44,8 @@ def report(samples):
     for kind, title in KINDS.items():
         def cell(row, size, kind=kind):
             name = f"{kind}.{size}"
-            return f"{shown(samples.median(row, '2 tasks', name))} ({shown(samples.ratio(row, FLOOR, '2 tasks', name))})"
+            median, ratio = samples.median(row, "2 tasks", name), samples.ratio(row, FLOOR, "2 tasks", name)
+            return f"{shown(median)} ({shown(ratio)})"
 
         rows = [row for row in (FLOOR, SHARED, PRIVATE, MPI) if row not in samples.absent]
         print_table([title, *[f"{size:,} B" for size in SIZES], "others"],
