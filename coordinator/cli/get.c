@@ -34,7 +34,8 @@ static const struct option_row rows[] = {
         .help = "Only list the files."},
     {OPTION_ROW(TEXT, "output", struct get_options, folder, "FOLDER", NULL), .letter = 'o',
         .help = "Where the files go, as FOLDER/TASK/PATH; made when it is not there. Default: "
-                "job-ID."},
+                "job-ID. TensorBoard's event files of all tasks go to FOLDER/events: they are one "
+                "run."},
     {OPTION_ROW(FLAG, "force", struct get_options, force, NULL, NULL),
         .help = "Replace files that are there already."},
 };
@@ -46,7 +47,8 @@ static const struct option_table get_table = {.program = "cadre get",
         "the task has ended; and checkpoints/..., the newest published checkpoints, there "
         "while the job runs too. All, or OUTPUT, a file or folder as --list shows it.",
     .notes = "  cadre get 3 -o results\n"
-             "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n",
+             "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n"
+             "  tensorboard --logdir results     shows the curves, once they are fetched\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .positionals_max = 2};
@@ -119,22 +121,33 @@ static int fetch_content(struct fetch *fetch, const char *path, int fd)
                                             fetched.status, fetched.message, path);
 }
 
+/* Where a file goes. Each task that was the chief has left event files; their names differ, and
+ * TensorBoard takes those of one folder for one run. */
+static const char *get_local_path(const char *path)
+{
+    static const char events[] = "/events/events.out.tfevents.";
+    size_t digits = strspn(path, "0123456789");
+    return digits > 0 && strncmp(path + digits, events, sizeof events - 1) == 0 ? path + digits + 1
+                                                                                : path;
+}
+
 static int fetch_one(struct fetch *fetch, const char *path)
 {
+    const char *local = get_local_path(path);
     struct output_file output_file;
     struct cadre_error error = {0};
     struct stat file = {0};
-    if (output_file_open(fetch->root_fd, path, fetch->force, &output_file, &error) != CADRE_OK) {
+    if (output_file_open(fetch->root_fd, local, fetch->force, &output_file, &error) != CADRE_OK) {
         return get_fail(fetch, &error);
     }
     int code = fetch_content(fetch, path, output_file.fd);
     (void)fstat(output_file.fd, &file);
     if (code == CLI_DONE &&
-        output_file_commit(&output_file, path, fetch->force, &error) != CADRE_OK) {
+        output_file_commit(&output_file, local, fetch->force, &error) != CADRE_OK) {
         code = get_fail(fetch, &error);
     } else if (code == CLI_DONE) {
         printf("%s/", fetch->folder);
-        terminal_print(stdout, path);
+        terminal_print(stdout, local);
         putchar('\n');
         fetch->count++;
         fetch->done_bytes += (uint64_t)file.st_size;

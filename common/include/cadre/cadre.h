@@ -39,6 +39,7 @@
 #include "cadre/sparse.h"
 #include "cadre/status.h"
 #include "cadre/strategy.h"
+#include "cadre/summary.h"
 #include "cadre/tensor.h"
 #include "cadre/tfrecord.h"
 #include "cadre/transformations.h"

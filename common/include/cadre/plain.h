@@ -171,7 +171,8 @@ CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 /* Reports a number under a name, as cadre_report does, in the same places and as often. Its step is
  * the one that cadre_plain_progress named last; without one it is how often the name was reported
  * that was reported most. When the named step goes back, the values of that step and of all after
- * it are replaced: so after a restart, and not in each epoch. */
+ * it are replaced: so after a restart, and not in each epoch. TensorBoard's event files
+ * (cadre/summary.h) have the same steps. */
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
 /* --- State that outlives the tasks. A job's tasks have a folder each, of one incarnation, so what

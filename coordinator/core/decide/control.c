@@ -63,7 +63,7 @@ void control_decide(struct core *core, struct job *job)
         return; /* a program that has finished begins no step */
     }
     if (job->draining && drain_possible(core, job, &stuck)) {
-        halt_set(core, job, STREAM_ANY, plain_first_halt(job));
+        halt_set(core, job, STREAM_ANY, halt_first(job));
         deadline_set(core, job, DEADLINE_DRAIN, core->now_us + core->options.grace_us);
     } else if (stuck) {
         preempt_drained(core, job);

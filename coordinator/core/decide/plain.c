@@ -19,12 +19,6 @@ bool plain_waits_for_joiners(const struct core *core, const struct job *job)
     return job->plain && (comes || core->now_us - job->joiner_us < JOINERS_TOGETHER_US);
 }
 
-uint64_t plain_first_halt(const struct job *job)
-{
-    CADRE_ASSERT(job->released >= job->resume);
-    return job->plain && job->released == job->resume ? job->resume + 1 : job->released;
-}
-
 bool plain_is_gathered(const struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_JOIN);

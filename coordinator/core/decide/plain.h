@@ -9,10 +9,6 @@
  * starts all its tasks again. */
 bool plain_waits_for_joiners(const struct core *core, const struct job *job);
 
-/* The position of a halt that is set now (protocol, rule 3): the watermark; but before its first
- * save a plain program is inside the step at `resume`, though it has not asked for it yet. */
-uint64_t plain_first_halt(const struct job *job);
-
 /* Whether no task of a job that begins again is still to come: of a plain one, whose tasks begin
  * together, none is ending, and each slot is filled for which there is room. */
 bool plain_is_gathered(const struct job *job);

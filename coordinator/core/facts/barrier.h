@@ -23,6 +23,9 @@ void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t w
 
 /* ---- halt.c ---- */
 
+/* The first position at which a halt can be set now (protocol, rule 3): the watermark; but before
+ * its first save a plain program is inside the step at `resume`, though it has not asked for it. */
+uint64_t halt_first(const struct job *job);
 /* Removes the pending halt. */
 void halt_drop(struct job *job);
 /* Sets a halt for a step of the stream, at the watermark or, where no task can have begun the step

@@ -4,6 +4,12 @@
 
 #include "coordinator/core/state/due.h"
 
+uint64_t halt_first(const struct job *job)
+{
+    CADRE_ASSERT(job->released >= job->resume);
+    return job->plain && job->released == job->resume ? job->resume + 1 : job->released;
+}
+
 void halt_drop(struct job *job)
 {
     job->halt_kind = HALT_NONE;

@@ -155,7 +155,9 @@ void preempt_control(struct core *core, struct job *job)
         return;
     }
     if (job->preempt == PREEMPT_WANTED) {
-        preempt_stop_set(core, job, job->released + 1);
+        /* A plain program saves at the end of each step, and begins the one behind it when that is
+         * released: its next save is soon enough. */
+        preempt_stop_set(core, job, job->plain ? halt_first(job) : job->released + 1);
     } else if (job->checkpoint_asked && job->preempt == PREEMPT_NOT) {
         job->checkpoint_asked = false;
         job->checkpoint_at = job->released + 1;

@@ -107,14 +107,16 @@ static void waits_text(const struct core *core, const struct job *job, struct te
 
 static void form_text(const struct job *job, struct text *text)
 {
+    /* Those of an ended generation, which are to be started again, had joined that. */
+    uint32_t joined = job->restart_all ? job->ready : job->joined;
     CADRE_ASSERT(job->phase == PHASE_JOIN);
     if (job->state == JOB_STARTING) {
         text_add_u64(text, job->running);
         text_add(text, " of ");
         text_add_u64(text, job->alive + job->gone);
         text_add(text, " tasks run");
-    } else if (job->joined > 0) {
-        text_add_u64(text, job->joined);
+    } else if (joined > 0) {
+        text_add_u64(text, joined);
         text_add(text, " of ");
         text_add_u64(text, job->alive + job->gone);
         text_add(text, " tasks joined");

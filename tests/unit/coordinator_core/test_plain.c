@@ -78,6 +78,8 @@ static void all_begin_again_with_those_that_came(void **state)
     expect_output(s, "tell task 1/2#3 on link 3: reset\n"
                      "tell task 1/1#2 on link 2: reset\n"
                      "tell task 1/0#1 on link 1: reset\n");
+    assert_string_equal(
+        script_job_text(s, 1), "1 task joins; all tasks began again from the checkpoint of step 4");
     exits(s, 1, 0);
     plain_hello(s, 1, 0);
     exits(s, 2, 1);
@@ -236,6 +238,38 @@ static void a_drain_waits_for_the_first_save(void **state)
     script_close(s);
 }
 
+/* The only task, with no room elsewhere. */
+static struct script *stage_alone(void)
+{
+    static const struct core_job_spec spec = {.tasks = 1, .tasks_min = 1, .max_restarts = 0};
+    struct script *s = stage_running(&spec, 1, 0);
+    plain_hello(s, 1, 0);
+    script_skip(s);
+    return s;
+}
+
+static void a_job_stops_at_its_next_save(void **state)
+{
+    (void)state;
+    struct script *s = stage_alone();
+    drain(s, 9, "a");
+    expect_output(s, "record! worker a is drained\n"
+                     "answer 9: job 0, 0 before\n"
+                     "record! job 1: halt at 1 of stream 0\n"
+                     "tell job 1: release g1 to 0, halt\n");
+    script_close(s);
+    s = stage_alone();
+    arrived(s, 1, 1, 1, 4, 0);
+    arrived(s, 1, 1, 1, 5, 4); /* it is in step 4 */
+    script_skip(s);
+    drain(s, 9, "a");
+    expect_output(s, "record! worker a is drained\n"
+                     "answer 9: job 0, 0 before\n"
+                     "record! job 1: halt at 5 of stream 0\n"
+                     "tell job 1: release g1 to 5, halt\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_member_that_dies_at_the_halt_is_the_failure),
         cmocka_unit_test(one_that_has_left_is_no_failure),
         cmocka_unit_test(a_drain_waits_for_the_first_save),
+        cmocka_unit_test(a_job_stops_at_its_next_save),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "
     "CADRE_CLUSTER", "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S",
     "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE", "CADRE_TASK_INDEX",
     "CADRE_WORKERS", "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS",
-    "CADRE_SERVER_MEMORY", "CADRE_MESH_PORTS"};
+    "CADRE_SERVER_MEMORY", "CADRE_MESH_PORTS", "CADRE_EVENTS"};
 
 static int clear(void **state)
 {
@@ -229,6 +229,29 @@ static void states_are_compared_as_asked(void **state)
         "CADRE_VERIFY_LOSSES is '1'; set it to on or off, or unset it");
 }
 
+static void event_files_are_asked_for(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.events, EVENTS_BESIDE_OUTPUTS);
+    setenv("CADRE_EVENTS", "off", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.events, EVENTS_OFF);
+    setenv("CADRE_EVENTS", "on", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.events, EVENTS_ON);
+    assert_string_equal(environment.events_folder, "");
+    setenv("CADRE_EVENTS", "/runs/a", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.events, EVENTS_ON);
+    assert_string_equal(environment.events_folder, "/runs/a");
+    setenv("CADRE_EVENTS", "runs/a", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_EVENTS is 'runs/a'; set it to on, off, or the absolute path of a folder");
+}
+
 static void sigterm_is_a_notice_under_a_daemon(void **state)
 {
     (void)state;
@@ -402,6 +425,7 @@ int main(void)
         cmocka_unit_test_setup(malformed_settings_of_a_cluster_are_named, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
         cmocka_unit_test_setup(states_are_compared_as_asked, clear),
+        cmocka_unit_test_setup(event_files_are_asked_for, clear),
         cmocka_unit_test_setup(sigterm_is_a_notice_under_a_daemon, clear),
         cmocka_unit_test_setup(a_daemon_says_whether_it_returns, clear),
         cmocka_unit_test_setup(other_frames_are_refused, clear),

@@ -341,6 +341,28 @@ static cadre_status read_verify(struct environment *environment, struct cadre_er
     return CADRE_OK;
 }
 
+static cadre_status read_events(struct environment *environment, struct cadre_error *error)
+{
+    const char *text = getenv("CADRE_EVENTS");
+    if (text == NULL) {
+        environment->events = EVENTS_BESIDE_OUTPUTS;
+    } else if (strcmp(text, "off") == 0) {
+        environment->events = EVENTS_OFF;
+    } else if (strcmp(text, "on") == 0) {
+        environment->events = EVENTS_ON;
+    } else if (text[0] == '/') {
+        environment->events = EVENTS_ON;
+        return read_text("CADRE_EVENTS", "", environment->events_folder,
+            sizeof environment->events_folder, error);
+    } else {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_EVENTS is '%.*s'; set it to on, off, or the absolute path of a folder for "
+            "TensorBoard's event files, or unset it",
+            VALUE_SHOWN, text);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status read_limits(struct environment *environment, struct cadre_error *error)
 {
     uint64_t backtrace = 1;
@@ -370,6 +392,7 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     CADRE_TRY(read_task_index(environment, &tasks, error));
     CADRE_TRY(read_task_and_count(environment, error));
     CADRE_TRY(read_limits(environment, error));
+    CADRE_TRY(read_events(environment, error));
     CADRE_TRY(read_strategy(environment->strategy, error));
     CADRE_TRY(daemon ? read_attachment(environment, error) : read_cluster(environment, error));
     CADRE_TRY(read_preemption(environment, error));

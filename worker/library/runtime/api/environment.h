@@ -60,6 +60,9 @@
  *                       compared: a task's if one is at that position, else a checkpoint's;
  *                       default off
  *
+ *     CADRE_EVENTS      TensorBoard's event files: off, on, or the absolute path of their folder;
+ *                       absent: in the folder events of the output folder, if one was asked for
+ *
  *     CADRE_BACKTRACE   0: a crash is not reported on stderr (worker/library/crash); default 1
  *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
@@ -97,6 +100,12 @@
 #define ENVIRONMENT_SOCKET_BYTES 108 /* sun_path of struct sockaddr_un */
 #define ENVIRONMENT_FOLDER_BYTES 4096
 
+enum event_setting {
+    EVENTS_BESIDE_OUTPUTS = 0, /* where an output folder was asked for */
+    EVENTS_OFF,
+    EVENTS_ON
+};
+
 struct environment {
     bool attached; /* other tasks may be there: under a daemon, or in a cluster */
     bool by_hand;  /* no daemon started this program: what people are to see is shown here */
@@ -129,7 +138,9 @@ struct environment {
     bool verify_off;       /* the replicas' states are not compared */
     bool verify_losses;    /* when a task is lost the job goes on from what was compared */
     uint64_t verify_every; /* steps; 0: as measured */
-    bool backtrace;        /* of a crash */
+    enum event_setting events;
+    char events_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": in the output folder */
+    bool backtrace;                               /* of a crash */
     bool preemption;       /* SIGTERM is a notice */
     int64_t daemon_pid;    /* 0: none */
     bool daemon_returns;

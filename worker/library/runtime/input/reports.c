@@ -14,6 +14,7 @@
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/summaries/summaries.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
 #define FLUSH_US        (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
@@ -207,6 +208,10 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, double val
     }
     if (status == CADRE_OK) {
         status = reports_metric(strategy, name, value, &error);
+    }
+    if (status == CADRE_OK) {
+        status = summaries_add(strategy,
+            &(struct summary_event){.kind = SUMMARY_SCALAR, .tag = name, .scalar = value}, &error);
     }
     return api_return(status, &error);
 }

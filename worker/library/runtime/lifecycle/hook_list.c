@@ -10,6 +10,7 @@
 #include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/state/state_hooks.h"
 #include "worker/library/runtime/step/outputs.h"
+#include "worker/library/runtime/summaries/summaries.h"
 #include "worker/library/runtime/variables/variables_hooks.h"
 
 /* From top to bottom. At the beginning of a step the moments go down this list, at its end up.
@@ -23,6 +24,7 @@
  *   outputs                                    lends, or drops             those of the last step
  *   reductions
  *   variables     folds what is on read        keeps, or puts back
+ *   summaries                                  the time of the step        another event file
  *   collectives   the implicit one             ends what was started
  *   devices       binds; settles               come to rest
  */
@@ -35,6 +37,7 @@ const struct strategy_hooks *const strategy_hook_tables[] = {
     &outputs_hooks,
     &reductions_hooks,
     &variables_hooks,
+    &summaries_hooks,
     &collectives_hooks,
     &devices_hooks,
 };

@@ -108,6 +108,7 @@ static struct plain_ranks standing_in(const struct task_roster *roster)
 static void plain_close(struct plain *plain)
 {
     plain_abort_watch_close(&plain->watch);
+    plain_report_close(plain);
     plain_sender_close(&plain->sender);
     plain_groups_close(plain);
     task_close(plain->task);
@@ -147,7 +148,10 @@ static cadre_status plain_open(struct cadre_error *error)
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the program's task");
     }
     plain->environment = program_environment();
-    cadre_status status = join_job(plain, error);
+    cadre_status status = plain_report_open(plain, error);
+    if (status == CADRE_OK) {
+        status = join_job(plain, error);
+    }
     if (status != CADRE_OK) {
         plain_close(plain);
         return status;

@@ -18,6 +18,7 @@
 #include "worker/library/runtime/task/membership.h"
 
 struct plain;
+struct event_log;
 
 struct plain_report {
     bool numbered; /* the program has named a step */
@@ -28,11 +29,23 @@ struct plain_report {
     bool bar_drawn; /* a bar that is redrawn is on the terminal */
     uint32_t metric_count;
     struct metric metrics[LIMIT_METRICS]; /* names point into `names` */
+    uint64_t reported[LIMIT_METRICS];     /* how often each was */
     char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
+    uint64_t event_step;      /* of the last value for the event file */
+    struct event_log *events; /* NULL: none, or closed */
 };
 
-/* Sends or prints what is new, at the end, and ends the bar on the terminal. */
+/* Opens the log of event files, if any are wanted. */
+cadre_status plain_report_open(struct plain *plain, struct cadre_error *error);
+
+/* Sends or prints what is new, at the end, and ends the bar on the terminal and the event file. */
 void plain_report_end(struct plain *plain);
+
+/* A state is about to be saved: the values up to it are in the event file before it counts. */
+void plain_report_flush(struct plain *plain);
+
+/* Frees what is left. */
+void plain_report_close(struct plain *plain);
 
 /* The thread that calls the program's function when the job is over. */
 struct plain_abort_watch {

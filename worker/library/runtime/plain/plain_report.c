@@ -9,6 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/event_file/event_log.h"
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
 #define FLUSH_US        (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
@@ -47,10 +48,68 @@ void plain_report_end(struct plain *plain)
         show_bar_end();
         plain->report.bar_drawn = false;
     }
+    plain_report_close(plain);
 }
 
-static cadre_status plain_report_put(
-    struct plain_report *report, const char *name, double value, struct cadre_error *error)
+/* --- event files --- */
+
+cadre_status plain_report_open(struct plain *plain, struct cadre_error *error)
+{
+    struct event_target target;
+    return event_target_find(plain->environment, 1, &target)
+               ? event_log_open(&target, &plain->report.events, error)
+               : CADRE_OK;
+}
+
+void plain_report_flush(struct plain *plain)
+{
+    if (plain->report.events != NULL) {
+        event_log_flush(plain->report.events);
+    }
+}
+
+void plain_report_close(struct plain *plain)
+{
+    event_log_close(plain->report.events);
+    plain->report.events = NULL;
+}
+
+/* The step that the program is at, or how often the name was reported that was reported most. */
+static uint64_t plain_report_step(const struct plain_report *report)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < report->metric_count; i++) {
+        most = report->reported[i] > most ? report->reported[i] : most;
+    }
+    return report->numbered ? report->step : most;
+}
+
+/* Where the step goes back, what was written of it and of later ones is void: another file begins,
+ * as it does where the program has begun again. */
+static cadre_status plain_report_event(struct plain *plain, uint32_t at, struct cadre_error *error)
+{
+    struct plain_report *report = &plain->report;
+    uint64_t step = plain_report_step(report);
+    if (report->events == NULL || plain->roster.rank != 0) {
+        return CADRE_OK;
+    }
+    if (step < report->event_step) {
+        event_log_follow(report->events);
+    }
+    report->event_step = step;
+    event_log_lead(report->events, plain->roster.generation.number, step > 0 ? step - 1 : 0);
+    return event_log_add(report->events,
+        &(struct summary_event){.kind = SUMMARY_SCALAR,
+            .step = step,
+            .tag = report->names[at],
+            .scalar = report->metrics[at].value},
+        true, error);
+}
+
+/* --- what is reported --- */
+
+static cadre_status plain_report_put(struct plain_report *report, const char *name, double value,
+    uint32_t *ret_at, struct cadre_error *error)
 {
     CADRE_ASSERT(report->metric_count <= LIMIT_METRICS);
     uint32_t at = 0;
@@ -68,7 +127,9 @@ static cadre_status plain_report_put(
         report->metric_count++;
     }
     report->metrics[at].value = value;
+    report->reported[at]++;
     report->changed = true;
+    *ret_at = at;
     return CADRE_OK;
 }
 
@@ -80,9 +141,10 @@ cadre_status cadre_plain_report(const char *name, double value)
     if (status != CADRE_OK) {
         return api_return(status, &error);
     }
+    uint32_t at = 0;
     status = reported_name_check(name, &error);
     if (status == CADRE_OK) {
-        status = plain_report_put(&plain->report, name, value, &error);
+        status = plain_report_put(&plain->report, name, value, &at, &error);
     }
     if (status == CADRE_OK && !plain->environment->by_hand) {
         uint64_t step = plain->report.numbered ? plain->report.step : STEP_COUNTED;
@@ -93,6 +155,7 @@ cadre_status cadre_plain_report(const char *name, double value)
     }
     if (status == CADRE_OK) {
         plain_report_report(plain, false);
+        status = plain_report_event(plain, at, &error);
     }
     plain_leave(plain);
     return api_return(status, &error);

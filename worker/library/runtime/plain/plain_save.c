@@ -356,6 +356,7 @@ cadre_status plain_save_all(
     const struct cadre_error none = {0};
     struct task_part part = {0};
     struct plain_tables tables;
+    plain_report_flush(plain);
     cadre_status status =
         plain_tables_gather(plain, own, own != NULL ? &own->failure : &none, &tables, error);
     if (status == CADRE_OK) {

@@ -33,6 +33,8 @@ static const struct {
     {"cadre_lookup_adapt", ON_THE_CHIEF},
     {"cadre_report", "return the number as an output of the closure, and report it in the chief's "
                      "program"},
+    {"cadre_summary_histogram", ON_THE_CHIEF},
+    {"cadre_summary_text", ON_THE_CHIEF},
     {"cadre_finish", "return from the closure's function, and finish in the chief's program"},
     {"cadre_strategy_release", "the worker ends it"},
     {"cadre_schedule", SCHEDULES},

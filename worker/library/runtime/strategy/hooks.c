@@ -78,6 +78,15 @@ void hooks_free(cadre_strategy *strategy)
     }
 }
 
+void hooks_exit(cadre_strategy *strategy)
+{
+    uint32_t left = hooks_having(strategy, MOMENT(exit));
+    while (left != 0) {
+        const struct strategy_hooks *part = next_down(strategy, &left);
+        part->exit(strategy);
+    }
+}
+
 cadre_status hooks_check(const struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;

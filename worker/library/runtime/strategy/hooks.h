@@ -17,6 +17,8 @@ cadre_status hooks_open(cadre_strategy *strategy, struct cadre_error *error);
 void hooks_close(cadre_strategy *strategy);
 /* Frees what the parts hold. */
 void hooks_free(cadre_strategy *strategy);
+/* The process ends, with the strategy open. */
+void hooks_exit(cadre_strategy *strategy);
 
 /* The arguments of the program are checked. */
 cadre_status hooks_check(const struct step_order *order, struct cadre_error *error);

@@ -10,13 +10,23 @@
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
 #include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static pid_t begun_by; /* the process that called cadre_init: a child of it has no task */
 
-/* The process ends: its last message is still sent. A program without cadre_finish exits with
- * success and saves nothing, so that is a warning. */
+static void strategies_exit(void)
+{
+    uint32_t at = 0;
+    cadre_strategy *strategy;
+    while ((strategy = strategy_registry_next(&at)) != NULL) {
+        hooks_exit(strategy);
+    }
+}
+
+/* The process ends: its last message is still sent, and what parts keep is written. A program
+ * without cadre_finish exits with success and saves nothing, so that is a warning. */
 static void look_back(int exit_status, void *user)
 {
     CADRE_ASSERT(begun_by != 0);
@@ -27,6 +37,7 @@ static void look_back(int exit_status, void *user)
         return;
     }
     session_cluster_exit();
+    strategies_exit();
     if (exit_status != 0) {
         return;
     }

@@ -52,6 +52,7 @@ struct state_part;
 struct digests_part;
 struct variables_part;
 struct input_part;
+struct summaries_part;
 struct ps_job_state;
 struct worker_strategy;
 
@@ -95,6 +96,7 @@ struct cadre_strategy {
     struct reductions_part *reductions;
     struct variables_part *variables;
     struct input_part *input;
+    struct summaries_part *summaries;
     struct state_part *state_part;
     struct digests_part *digests;
     struct outputs_part *outputs;

@@ -7,8 +7,9 @@
  *     what begins a step goes down the list: the datasets first, the devices last
  *     what ends it comes up: devices are at rest before variables get their old values
  *
- * NULL: the part does nothing then. All but `bind`, `returned`, `diverged`, `complete`, `digest`,
- * `compare_layout` and `pass` are called in the program's thread, with no replica running. */
+ * NULL: the part does nothing then. All but `exit`, `bind`, `returned`, `diverged`, `complete`,
+ * `digest`, `compare_layout` and `pass` are called in the program's thread, with no replica
+ * running. */
 #ifndef CADRE_RUNTIME_STRATEGY_HOOKS_H
 #define CADRE_RUNTIME_STRATEGY_HOOKS_H
 
@@ -75,6 +76,9 @@ struct strategy_hooks {
     void (*close)(cadre_strategy *strategy);
     /* Down: frees what it holds. Mesh and task are closed. Also of one not opened. */
     void (*free)(cadre_strategy *strategy);
+    /* The process ends by exit(), and the strategy has not been closed. Any thread, whatever the
+     * program's thread does meanwhile. */
+    void (*exit)(cadre_strategy *strategy);
 
     /* --- a step --- */
 

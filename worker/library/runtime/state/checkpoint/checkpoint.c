@@ -26,6 +26,7 @@
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/summaries/summaries.h"
 
 /* --- the writer --- */
 
@@ -174,6 +175,7 @@ static cadre_status take_copy(
 {
     CADRE_ASSERT(!checkpointer->writing); /* the copy is the writer's while it writes */
     bool same = false;
+    summaries_flush(checkpointer->strategy);
     cadre_status status = checkpointer_name_run(checkpointer, error);
     if (status == CADRE_OK) {
         status = checkpoint_copy_take(&checkpointer->copy, checkpointer->strategy, &same, error);
