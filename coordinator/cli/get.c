@@ -48,7 +48,7 @@ static const struct option_table get_table = {.program = "cadre get",
         "while the job runs too. All, or OUTPUT, a file or folder as --list shows it.",
     .notes = "  cadre get 3 -o results\n"
              "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n"
-             "  cadre get 3 events               only TensorBoard's event files, into job-3/events\n"
+             "  cadre get 3 events               only TensorBoard's files, into job-3/events\n"
              "  tensorboard --logdir job-3       shows their curves\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
