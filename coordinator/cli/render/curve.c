@@ -166,10 +166,17 @@ static void put_braille(const struct curve *curve, unsigned x, int bottom, FILE 
     fputc((int)(0x80 | (pattern & 0x3f)), out);
 }
 
+/* Whether the one value that there is lies in this row of characters. */
+static bool is_flat_row(const struct curve *curve, int row)
+{
+    return row_of(curve, curve->lowest) / (int)(curve->dots_y / CURVE_ROWS) == row;
+}
+
 static void draw_row(const struct curve *curve, int row, FILE *out)
 {
     char number[CURVE_NUMBER_BYTES];
-    bool labelled = row == CURVE_ROWS - 1 || row == 0;
+    bool flat = curve->lowest == curve->highest;
+    bool labelled = flat ? is_flat_row(curve, row) : row == CURVE_ROWS - 1 || row == 0;
     double value = row == 0 ? curve->lowest : curve->highest;
     fprintf(out, "%*s |", AXIS_COLUMNS - 2, labelled ? curve_number(value, number) : "");
     for (unsigned x = 0; x < curve->columns; x++) {

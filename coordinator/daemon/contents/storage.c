@@ -190,7 +190,9 @@ cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         CADRE_FREE_AT_EXIT char *logs = NULL;
         CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, info.id);
-        if (outputs == NULL ||
+        CADRE_FREE_AT_EXIT char *series = path_of_series(daemon, info.id);
+        struct stat status;
+        if (outputs == NULL || series == NULL ||
             asprintf(&logs, "%s/%" PRIu64 "/logs", daemon->job_dir, info.id.n) < 0) {
             logs = NULL;
             storage_close(storage);
@@ -199,6 +201,9 @@ cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
         }
         storage_walk(storage, logs, info.id, count_log);
         storage_walk(storage, outputs, info.id, count_output);
+        if (stat(series, &status) == 0) {
+            storage_log(storage, info.id, (int64_t)status.st_size);
+        }
     }
     daemon->storage = storage;
     return CADRE_OK;

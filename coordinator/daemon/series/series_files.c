@@ -107,9 +107,10 @@ static bool apply_items(struct series_io *io, struct wire_buffer *buffer)
     good = good &&
            (io->unrecorded_bytes == 0 ||
                series_records_lost(io->state, io->unrecorded_bytes, buffer));
-    for (const struct series_item *item = io->items; good && item != NULL; item = item->next) {
+    for (struct series_item *item = io->items; good && item != NULL; item = item->next) {
         good = apply_plans(io, item, buffer);
         if (good && item->values != NULL) {
+            item->stored = item->values->generation.number >= io->state->set.generation;
             good = series_records_values(io->state, item->values, buffer);
         }
     }
@@ -211,7 +212,7 @@ void series_files_do_io(struct series_io *io)
         io->lost_errno = why;
     }
     for (struct series_item *item = io->items; item != NULL; item = item->next) {
-        item->stored = good && item->values != NULL;
+        item->stored = item->stored && good;
     }
     answer_queries(io);
 }

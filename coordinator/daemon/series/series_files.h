@@ -21,7 +21,7 @@ struct series_item {
     struct link_id link;
     struct task_ref task;
     struct task_values *values; /* NULL: it is a query */
-    bool stored;
+    bool stored; /* not: the file could not be written, or their generation is over */
     /* A query: */
     struct rpc_call *call; /* NULL: it was cancelled */
     struct metrics_request *request;

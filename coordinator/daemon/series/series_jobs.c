@@ -24,6 +24,7 @@ struct job_series {
     struct daemon *daemon;
     struct job_id job;
     bool forgotten; /* its files are removed once more behind the thread */
+    bool logged;    /* that it has reported too many names */
     uint64_t used_us;
     uint64_t known; /* the newest generation that a thread got */
     struct file_work work;
@@ -218,9 +219,15 @@ static void answer_items(struct job_series *series)
     }
 }
 
-static void log_loss(const struct job_series *series)
+static void log_loss(struct job_series *series)
 {
     const struct series_io *io = &series->io;
+    if (io->state != NULL && io->state->set.refused > 0 && !series->logged) {
+        series->logged = true;
+        log_event(LOG_LEVEL_WARNING, "series",
+            "a job reports values under more names than are kept: those of the others are dropped",
+            LOG_U64("job", series->job.n), LOG_U64("names", LIMIT_METRICS));
+    }
     if (io->lost_bytes > 0) {
         log_event(LOG_LEVEL_ERROR, "series", "values that a job reported are damaged and cut off",
             LOG_U64("job", series->job.n), LOG_U64("bytes", io->lost_bytes),

@@ -182,6 +182,11 @@ static void test_odd_curves(void **state)
             assert_true(curve_draw(&all[i], i == 3 ? &metrics : &none, &style, out));
         }
     }
+    assert_true(curve_draw(&all[1], &none, &(struct curve_style){.columns = 20}, out));
+    fflush(out);
+    assert_non_null(strstr(text, "           |        \n"
+                                 "         3 |********\n"
+                                 "           |        \n"));
     const struct curve_style style = {.columns = 40};
     assert_false(curve_draw(&series[1], &metrics, &style, out));
     render_curves(&metrics, &style, out);

@@ -80,14 +80,17 @@ static void a_start_finds_what_was_counted(void **state)
     add_log(1, "twelve bytes");
     storage_output(stand.storage, (struct job_id){1}, 5);
     add_output(1, "12345");
+    CADRE_FREE_AT_EXIT char *series = path_of_series(&stand, (struct job_id){1});
+    test_write(series, "what it reported"); /* counts as its logs do */
+    storage_log(stand.storage, (struct job_id){1}, 16);
     struct storage_sizes kept = storage_sizes(&stand);
     open_storage();
     struct storage_sizes found = storage_sizes(&stand);
     assert_int_equal(kept.blobs_bytes, 7);
-    assert_int_equal(kept.logs_bytes, 12);
+    assert_int_equal(kept.logs_bytes, 28);
     assert_int_equal(kept.outputs_bytes, 5);
     assert_memory_equal(&kept, &found, sizeof kept);
-    assert_int_equal(storage_job_bytes(stand.storage, (struct job_id){1}), 17);
+    assert_int_equal(storage_job_bytes(stand.storage, (struct job_id){1}), 33);
     assert_int_equal(storage_job_bytes(stand.storage, (struct job_id){2}), 0);
 }
 
