@@ -48,7 +48,8 @@ static const struct option_table get_table = {.program = "cadre get",
         "while the job runs too. All, or OUTPUT, a file or folder as --list shows it.",
     .notes = "  cadre get 3 -o results\n"
              "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n"
-             "  tensorboard --logdir results     shows the curves, once they are fetched\n",
+             "  cadre get 3 events               only TensorBoard's files, into job-3/events\n"
+             "  tensorboard --logdir job-3       shows their curves\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .positionals_max = 2};
@@ -156,7 +157,7 @@ static int fetch_one(struct fetch *fetch, const char *path)
     return code;
 }
 
-static bool is_wanted(const char *path, const char *wanted)
+static bool is_beneath(const char *path, const char *wanted)
 {
     size_t length = wanted != NULL ? strlen(wanted) : 0;
     while (length > 0 && wanted[length - 1] == '/') {
@@ -164,6 +165,12 @@ static bool is_wanted(const char *path, const char *wanted)
     }
     return wanted == NULL ||
            (strncmp(path, wanted, length) == 0 && (path[length] == '\0' || path[length] == '/'));
+}
+
+/* As it is listed, or as it is written. */
+static bool is_wanted(const char *path, const char *wanted)
+{
+    return is_beneath(path, wanted) || is_beneath(get_local_path(path), wanted);
 }
 
 static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const char *wanted)

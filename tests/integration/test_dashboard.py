@@ -7,7 +7,7 @@ import re
 import tempfile
 
 from client import FAILED
-from cluster import Cluster, script, trainer
+from cluster import Cluster, script
 from exposition import Metrics
 from pages import ask
 from pki import Pki
@@ -52,10 +52,12 @@ class Seen:
             client = cluster.client
             self.add(cluster)
             check_equal(client.run(script("exit 3")).state, FAILED, "the end of a job that fails")
-            job = client.submit(trainer(), arguments=["100000000"])
+            with open(os.environ["CADRE_TEST_REPORTER"], "rb") as file:
+                job = client.submit(file.read(), arguments=["steps", "100000000"])
             for more in (20, 40):  # between two pages
                 before = client.get(job).position
                 wait_for("steps are committed", lambda: client.get(job).position > before + more)
+                wait_for("values are shown", lambda: "cadre_job_metric{" in ask(cluster.coordinator, "/metrics")[1])
                 self.add(cluster)
             client.cancel(job)
             client.wait(job)

@@ -55,10 +55,12 @@ def check_run(seen, first, last):
 
 def fetched(cluster, job):
     """What `cadre get` brings, as one run."""
-    folder = tempfile.mkdtemp(dir=cluster.folder)
-    cluster.cadre("get", str(job), "-o", folder)
-    events = os.path.join(folder, "events")
-    return files_in(events)
+    whole, only = tempfile.mkdtemp(dir=cluster.folder), tempfile.mkdtemp(dir=cluster.folder)
+    cluster.cadre("get", str(job), "-o", whole)
+    cluster.cadre("get", str(job), "events", "-o", only)
+    found = files_in(os.path.join(whole, "events"))
+    check_equal((os.listdir(only), files_in(os.path.join(only, "events"))), (["events"], found), "only events")
+    return found
 
 
 def test_by_hand():
