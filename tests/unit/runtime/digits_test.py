@@ -92,7 +92,8 @@ def train(replicas, scratch, *arguments):
         result = run(replicas, folder, *arguments)
         assert result.returncode == 0, result.stderr
         names = sorted(os.listdir(folder))
-        assert len(names) == 2 and re.fullmatch(r"checkpoint-\d+\.safetensors", names[1]), names
+        assert len(names) == 3 and re.fullmatch(r"checkpoint-\d+\.safetensors", names[1]), names
+        assert names[2] == "events", names
         assert names[0] == names[1].replace(".safetensors", ".json"), names
         files.append(os.path.join(folder, names[1]))
         check_manifest(os.path.join(folder, names[0]), files[-1])
