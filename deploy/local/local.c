@@ -21,7 +21,7 @@
 #include "worker/host/probe/slot_gpus.h"
 
 /* After a loss, the others have so long to end the current step and report their position. */
-#define REPORT_US (60 * CADRE_US_PER_S)
+#define REPORT_US (10 * CADRE_US_PER_S)
 /* A replacement starts at once: this limits the time until its first step. */
 #define WAIT_US     (600 * CADRE_US_PER_S)
 #define STALL_US    (600 * CADRE_US_PER_S)

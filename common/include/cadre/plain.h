@@ -31,9 +31,9 @@
  * one (the same for DEADLINE_EXCEEDED, a task that did not come in CADRE_COLLECTIVE_TIMEOUT_S, and
  * UNAVAILABLE, CANCELLED). What is left to do is to end with a status other than 0. As long as
  * `--max-restarts` allows, all tasks are then started again together, from the beginning of the
- * program, which goes on from the state that it saved (cadre_plain_save); those that do not end get
- * SIGTERM, and SIGKILL after the job's grace. A worker that is lost or drained is not counted. By
- * hand nothing is started again.
+ * program, which goes on from the state that it saved (cadre_plain_save). All get SIGTERM at once,
+ * and SIGKILL after the job's grace: a program that has to do something first handles SIGTERM. A
+ * worker that is lost or drained is not counted. By hand nothing is started again.
  *
  * Calls are made by one thread at a time, of the program's main part; FAILED_PRECONDITION names
  * what is under way, or says that cadre_plain_init or cadre_plain_finish is before or behind it. */
@@ -165,7 +165,7 @@ CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user)
 
 /* Reports how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
  * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. At most ten times a
- * second something is sent; of rank 0 only, others may call too. */
+ * second something is sent; of rank 0 only: what another task gives is not shown. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 
 /* Reports a number under a name, as cadre_report does, in the same places and as often. Its step is
@@ -197,9 +197,9 @@ CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 
 /* Makes `size` bytes of each task, under `name`, the state of the job; NULL and 0 for a task that
  * has none. Collective. On success it is kept and the one before may be removed; on any error, the
- * same on all tasks, that one still counts. `name`: 1 to 127 bytes of printable ASCII, the same
- * everywhere. INVALID_ARGUMENT names the task whose argument is refused; RESOURCE_EXHAUSTED,
- * PERMISSION_DENIED and others: rank 0 could not write it, with the file.
+ * same on all tasks, that one still counts. `name`: 1 to 127 bytes of printable ASCII; tasks may
+ * give different ones. INVALID_ARGUMENT names the task whose argument is refused;
+ * RESOURCE_EXHAUSTED, PERMISSION_DENIED and others: rank 0 could not write it, with the file.
  *
  * CANCELLED, on all tasks: the state was saved, and the job goes on from it in other processes.
  * CADRE_CHECK and cadre_plain_finish end this one with CADRE_EXIT_PREEMPTED, which counts as no

@@ -93,8 +93,9 @@ CADRE_API cadre_status cadre_plain_group_send_recv(cadre_plain_group *group, con
     size_t sent_count, uint32_t to, void *received, size_t received_count, uint32_t from,
     cadre_dtype dtype);
 
-/* Ends the group for this task: the others' next call of it is ABORTED, so all close it after the
- * same call. Groups that were made of it stay. Accepts NULL. (MPI_Comm_free.) */
+/* Ends the group for this task. The others' next call of it is ABORTED, which ends their program's
+ * calls as the loss of a task does: so all close it after the same call. Groups that were made of
+ * it stay. Accepts NULL. (MPI_Comm_free.) */
 CADRE_API void cadre_plain_group_close(cadre_plain_group *group);
 
 #ifdef __cplusplus

@@ -93,7 +93,7 @@ static void decide_regroup_restart(
 
 void regroup_restart(struct core *core, struct job *job)
 {
-    bool voided = ps_job_is_set(&job->ps_job) || job->diverged;
+    bool voided = ps_job_is_set(&job->ps_job) || job->diverged || job->plain;
     decide_regroup_restart(core, job,
         voided ? "; all tasks began again" : "; no state was left, so all tasks began again",
         DISMISSED_RESET);

@@ -40,7 +40,7 @@ static bool task_is_spared(
     const struct core *core, const struct job *job, uint32_t slot, bool carried)
 {
     const struct task *task = job_task(core, job, slot);
-    bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
+    bool unknown = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
     CADRE_ASSERT(task->task_group != NONE);
     if (job->outcome != 0 || outcome_is_success(job)) {
         return job->outcome == JOB_SUCCEEDED || job->outcome == 0; /* its outputs are still there */
@@ -50,7 +50,9 @@ static bool task_is_spared(
     }
     bool shard =
         task->role == ROLE_SERVER && job->phase != PHASE_JOIN && !copy_is_alive(core, job, slot);
-    return plain || shard || job->phase == PHASE_DONE || !carried;
+    /* A plain job whose generation has ended goes on from no task, only from what was saved. */
+    bool useless = job->plain && job->phase == PHASE_REGROUP;
+    return unknown || shard || job->phase == PHASE_DONE || (!carried && !useless);
 }
 
 /* Loses those of the job's tasks on the worker that it does not wait for. */

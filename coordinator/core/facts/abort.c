@@ -82,14 +82,15 @@ void abort_arm_wait(struct core *core, struct job *job)
 
 /* Rule 21: members that have not reported are lost. If that leaves no state, it waits out the lease
  * first, because all work since the checkpoint would be done again. Then it waits for members that
- * are silent with their worker, as long as silence.c does (rewind patience). */
+ * are silent with their worker, as long as silence.c does (rewind patience). A plain job goes on
+ * from no member, so it waits for none. */
 void abort_report_timeout(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     uint64_t until_us = job->aborted_us + core->options.lease_us;
     bool named = false;
-    bool stateless = resume_point_find(core, job).source == NONE;
+    bool stateless = !job->plain && resume_point_find(core, job).source == NONE;
     bool waits = false;
     CADRE_ASSERT(!deadline_armed(job, DEADLINE_REPORT));
     if (job->phase != PHASE_REGROUP || job->reported == job->present) {

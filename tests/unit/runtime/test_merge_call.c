@@ -311,8 +311,11 @@ static void one_that_does_not_come_is_named(void **state)
         atomic_store(&meeting.odd, round % REPLICAS);
         char name[16];
         snprintf(name, sizeof name, "replica %u", round % REPLICAS);
-        assert_public_error(cadre_run(strategy, all_but_one, &meeting, NULL, 0, NULL),
-            CADRE_INVALID_ARGUMENT, "cadre_merge_call");
+        /* Which of the two is found first depends on who comes last. */
+        cadre_status status = cadre_run(strategy, all_but_one, &meeting, NULL, 0, NULL);
+        assert_int_equal(status, CADRE_INVALID_ARGUMENT);
+        assert_true(strstr(cadre_error_message(), "cadre_merge_call") != NULL ||
+                    strstr(cadre_error_message(), "collective calls in this step") != NULL);
         assert_non_null(strstr(cadre_error_message(), name));
         for (uint32_t local = 0; local < REPLICAS; local++) {
             assert_true(local == round % REPLICAS || meeting.seen[local] == CADRE_INVALID_ARGUMENT);

@@ -179,7 +179,7 @@ static int disagree(void)
     require(!odd || (expected_text("task 1 calls cadre_plain_group_all_reduce") &&
                         expected_text("task 3 calls cadre_plain_group_all_reduce")));
     require(cadre_plain_group_broadcast(group, numbers, 1, CADRE_F32, first ? 2 : 0) == invalid);
-    require(first ? expected_text("the group has the tasks 0 to 1") : expected_text("refused"));
+    require(first ? expected_text("the group has the ranks 0 to 1") : expected_text("refused"));
     /* all make groups, but one */
     if (cadre_rank() == 3) {
         require(cadre_plain_barrier() == invalid);
@@ -232,6 +232,7 @@ static int late(void)
     require(status == CADRE_DEADLINE_EXCEEDED || status == CADRE_ABORTED);
     if (status == CADRE_DEADLINE_EXCEEDED) { /* at least the first of the two */
         require(expected_text("rank 3"));    /* its rank in the job; 2 in the group */
+        require(expected_text("calls cadre_plain_group_barrier and waited longer"));
         fprintf(stderr, "no task waits for ever\n");
     }
     return 1;

@@ -282,6 +282,8 @@ static int late(bool connected)
     signal(SIGTERM, SIG_IGN);
     require(cadre_plain_recv(&value, 1, CADRE_I64, 2) == CADRE_DEADLINE_EXCEEDED);
     require(expected_text("rank 2"));
+    require(expected_text("cadre_plain_recv(from task 2) with 1 elements"));
+    require(expected_text("CADRE_COLLECTIVE_TIMEOUT_S"));
     require(cadre_plain_barrier() == CADRE_DEADLINE_EXCEEDED);
     fprintf(stderr, "no task waits for ever\n");
     return 1;

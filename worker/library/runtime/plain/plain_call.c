@@ -102,8 +102,8 @@ static cadre_status plain_call_check(
     }
     if (call->kind == PLAIN_BROADCAST && call->root >= group->size) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was called with root %u, and the %s has the tasks 0 to %u", call->function,
-            call->root, group->numbers != NULL ? "group" : "job", group->size - 1);
+            "%s was called with root %u, and the %s 0 to %u", call->function, call->root,
+            plain_group_ranks(group), group->size - 1);
     }
     return check_pointers(group, call, error);
 }
@@ -205,7 +205,8 @@ cadre_status plain_call_make(cadre_status entered, struct cadre_plain_group *gro
     if (status != CADRE_OK) {
         plain_group_refuse(group, call->function);
     } else {
-        status = plain_end_collective(group->plain, carry_out(group, call, error), error);
+        status = plain_name_wait(group->note.text, carry_out(group, call, error), error);
+        status = plain_end_collective(group->plain, status, error);
     }
     plain_leave(group->plain);
     return api_return(status, error);

@@ -64,6 +64,16 @@ cadre_status plain_group_barrier(
         group->plain, group->mesh->ops->barrier(group->mesh, 0, &note, error), error);
 }
 
+cadre_status plain_name_wait(const char *call, cadre_status status, struct cadre_error *error)
+{
+    return status != CADRE_DEADLINE_EXCEEDED
+               ? status
+               : cadre_error_wrap(error, status,
+                     "%s and waited longer than CADRE_COLLECTIVE_TIMEOUT_S; the task that did not "
+                     "come may wait in another call, of another group or a message",
+                     call);
+}
+
 void plain_group_refuse(struct cadre_plain_group *group, const char *function)
 {
     struct cadre_error ignored;
@@ -197,8 +207,10 @@ static cadre_status exchange_choices(struct cadre_plain_group *parent, const str
     char text[MESH_NOTE_BYTES];
     snprintf(text, sizeof text, "task %u calls cadre_plain_split", parent->plain->roster.rank);
     const struct mesh_note note = {.key = collective_key_text(0, "split"), .text = text};
-    return parent->mesh->ops->all_gather(
-        parent->mesh, 0, own, sizeof *own, NULL, choices, &note, error);
+    return plain_name_wait(text,
+        parent->mesh->ops->all_gather(
+            parent->mesh, 0, own, sizeof *own, NULL, choices, &note, error),
+        error);
 }
 
 /* On success of all but a task without a group, `group` is in the list. */

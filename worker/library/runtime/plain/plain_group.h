@@ -47,6 +47,12 @@ static inline uint32_t plain_group_number(const struct cadre_plain_group *group,
     return group->numbers != NULL ? group->numbers[rank] : rank;
 }
 
+/* For errors about a rank that does not exist. */
+static inline const char *plain_group_ranks(const struct cadre_plain_group *group)
+{
+    return group->numbers != NULL ? "group has the ranks" : "job has the tasks";
+}
+
 /* Begins a call of `function` among all tasks, or among those of `handle`, which the program gave;
  * errors are those of plain_enter, and INVALID_ARGUMENT: no such group is open. */
 cadre_status plain_enter_all(
@@ -61,6 +67,10 @@ void plain_group_take_all(struct plain *plain, struct mesh *mesh);
  * in the errors of those that are at another one. */
 cadre_status plain_group_barrier(
     struct cadre_plain_group *group, uint64_t key, const char *text, struct cadre_error *error);
+
+/* A wait of this task was too long: says in which call, because the mesh names only its own.
+ * Returns the status; others are left as they are. `call`: its note's text. */
+cadre_status plain_name_wait(const char *call, cadre_status status, struct cadre_error *error);
 
 /* Meets the others, who are, or will be, in a call that this task cannot make, with a key that
  * equals no other: they do not wait, and get an error that names the call. */

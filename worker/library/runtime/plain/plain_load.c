@@ -12,16 +12,19 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/plain/plain_state.h"
 
-/* "model, optimizer" */
-static void name_pieces(const struct checkpoint_reader *reader, char *text, size_t size)
+/* "model, optimizer": what the task of `rank` gave. */
+static void name_pieces(
+    const struct checkpoint_reader *reader, uint32_t rank, char *text, size_t size)
 {
+    char suffix[16];
     const struct safetensors_list *list = checkpoint_reader_list(reader);
     size_t length = 0;
+    snprintf(suffix, sizeof suffix, "/%u", rank);
     text[0] = '\0';
     for (size_t i = 0; i < list->count && length < size; i++) {
         const char *name = list->entries[i].name;
         const char *slash = strrchr(name, '/');
-        if (slash != NULL && strcmp(slash, "/0") == 0) {
+        if (slash != NULL && strcmp(slash, suffix) == 0) {
             length += (size_t)snprintf(text + length, size - length, "%s%.*s",
                 length > 0 ? ", " : "", (int)(slash - name), name);
         }
@@ -45,9 +48,9 @@ static cadre_status find_part(struct checkpoint_reader *reader, const char *name
     if (*ret_entry != NULL) {
         return CADRE_OK;
     }
-    name_pieces(reader, names, sizeof names);
+    name_pieces(reader, rank, names, sizeof names);
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "the state has no part %s of rank %u; rank 0 gave: %s", name, rank,
+        "the state has no part %s of rank %u, which gave: %s", name, rank,
         names[0] != '\0' ? names : "nothing");
 }
 

@@ -47,10 +47,10 @@ static cadre_status check_message(const struct cadre_plain_group *group,
     }
     if (message->partner >= group->size) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was called with %u for `%s`, and the %s has the tasks 0 to %u; where there is "
+            "%s was called with %u for `%s`, and the %s 0 to %u; where there is "
             "none give CADRE_PLAIN_NO_TASK",
-            exchange->function, message->partner, message->partner_name,
-            group->numbers != NULL ? "group" : "job", group->size - 1);
+            exchange->function, message->partner, message->partner_name, plain_group_ranks(group),
+            group->size - 1);
     }
     return CADRE_OK;
 }
@@ -133,15 +133,15 @@ static cadre_status refuse(const struct transfer *transfer, struct cadre_error *
     return mesh->ops->barrier(mesh, 0, &note, error);
 }
 
-static cadre_status carry(const struct transfer *transfer, struct cadre_error *error)
+static cadre_status carry(
+    const struct transfer *transfer, const struct mesh_note *note, struct cadre_error *error)
 {
     const struct plain_message *message = transfer->message;
-    const struct mesh_note note = transfer_note(transfer);
     struct mesh *mesh = pair_of(transfer)->mesh;
     uint32_t own = message->partner < transfer->group->rank;
     void *memory = transfer->sends ? (void *)(uintptr_t)message->from : message->into;
     const struct mesh_buffer buffer = {.data = memory, .bytes = message->bytes, .dtype = MESH_U8};
-    return mesh->ops->broadcast(mesh, 0, transfer->sends ? own : 1 - own, &buffer, 1, &note, error);
+    return mesh->ops->broadcast(mesh, 0, transfer->sends ? own : 1 - own, &buffer, 1, note, error);
 }
 
 static bool is_final(cadre_status status)
@@ -154,11 +154,13 @@ static void transfer_run(void *user)
 {
     struct transfer *transfer = user;
     struct transfer *other = transfer->other;
+    const struct mesh_note note = transfer_note(transfer);
     cadre_status status = plain_pair_form(pair_of(transfer), other == NULL, &transfer->error);
     if (status == CADRE_OK) {
         status = transfer->refused ? refuse(transfer, &transfer->error)
-                                   : carry(transfer, &transfer->error);
+                                   : carry(transfer, &note, &transfer->error);
     }
+    status = plain_name_wait(note.text, status, &transfer->error);
     if (is_final(status) && other != NULL && !atomic_load(&transfer->aborted)) {
         struct mesh *mesh = pair_of(other)->mesh;
         atomic_store(&other->aborted, true);

@@ -149,8 +149,8 @@ cadre_status cadre_plain_report(const char *name, double value)
     if (status == CADRE_OK && !plain->environment->by_hand) {
         uint64_t step = plain->report.numbered ? plain->report.step : STEP_COUNTED;
         if (!task_report_value(plain->task, name, step, true, value)) {
-            status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
-                "no memory for another value of '%s'", name);
+            status = cadre_error_set(
+                &error, CADRE_RESOURCE_EXHAUSTED, "no memory for another value of '%s'", name);
         }
     }
     if (status == CADRE_OK) {
