@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -254,6 +255,20 @@ cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *erro
 cadre_status folder_make_durable(const char *path, mode_t mode, struct cadre_error *error)
 {
     return make_folders(path, mode, true, error);
+}
+
+int file_open_made(const char *path)
+{
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    int fd = open(path, flags, 0600);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    CADRE_FREE_AT_EXIT char *parent = strdup(path);
+    if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
+        return -1;
+    }
+    return open(path, flags, 0600);
 }
 
 cadre_status lock_file_acquire(const char *path, int *ret_fd, struct cadre_error *error)

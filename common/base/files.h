@@ -54,6 +54,11 @@ cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *erro
  * the last one when it was there already (unless it is in a folder that we may not read). */
 cadre_status folder_make_durable(const char *path, mode_t mode, struct cadre_error *error);
 
+/* A descriptor to read and write the file, which is made (0600) with the folders above it (0700)
+ * where it is missing; no symbolic link in its place is followed. -1 and errno: it cannot be. The
+ * caller closes it. */
+int file_open_made(const char *path);
+
 /* The names in the folder survive a loss of power as they are now. */
 cadre_status folder_sync(const char *folder, struct cadre_error *error);
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,15 +36,7 @@ static int open_log(const char *path)
         errno = EIO;
         return -1;
     }
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 || errno != ENOENT) {
-        return fd;
-    }
-    CADRE_FREE_AT_EXIT char *parent = strdup(path);
-    if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
-        return -1;
-    }
-    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return file_open_made(path);
 }
 
 /* False: nothing was written of this slot, or its incarnation is not recorded. */

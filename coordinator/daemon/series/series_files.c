@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,15 +28,7 @@ static int open_series(const char *path)
         errno = EIO;
         return -1;
     }
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 || errno != ENOENT) {
-        return fd;
-    }
-    CADRE_FREE_AT_EXIT char *parent = strdup(path);
-    if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
-        return -1;
-    }
-    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return file_open_made(path);
 }
 
 /* ---- reading ---- */

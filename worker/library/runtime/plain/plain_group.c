@@ -37,16 +37,24 @@ cadre_status plain_enter_all(
     return CADRE_OK;
 }
 
+/* NULL: no such group is open. The memory at `handle` is not read. */
+static struct cadre_plain_group *groups_find(
+    const struct plain *plain, const cadre_plain_group *handle)
+{
+    struct cadre_plain_group *group = plain->groups;
+    while (group != NULL && group != handle) {
+        group = group->next;
+    }
+    return group;
+}
+
 cadre_status plain_enter_group(const char *function, const cadre_plain_group *handle,
     struct cadre_plain_group **ret_group, struct cadre_error *error)
 {
     struct plain *plain = NULL;
     CADRE_TRY(argument_require(handle, function, "group", error));
     CADRE_TRY(plain_enter(function, &plain, error));
-    struct cadre_plain_group *group = plain->groups;
-    while (group != NULL && group != handle) {
-        group = group->next;
-    }
+    struct cadre_plain_group *group = groups_find(plain, handle);
     if (group == NULL) {
         plain_leave(plain);
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -74,13 +82,21 @@ cadre_status plain_name_wait(const char *call, cadre_status status, struct cadre
                      call);
 }
 
+cadre_status plain_refuse(
+    const struct plain *plain, struct mesh *mesh, const char *function, struct cadre_error *error)
+{
+    char text[MESH_NOTE_BYTES];
+    snprintf(text, sizeof text, "task %u calls %s with an argument that is refused",
+        plain->roster.rank, function);
+    const struct mesh_note note = {.key = collective_key_text(0, "refused"), .text = text};
+    return mesh->ops->barrier(mesh, 0, &note, error);
+}
+
 void plain_group_refuse(struct cadre_plain_group *group, const char *function)
 {
     struct cadre_error ignored;
-    char text[MESH_NOTE_BYTES];
-    snprintf(text, sizeof text, "task %u calls %s with an argument that is refused",
-        group->plain->roster.rank, function);
-    plain_group_barrier(group, collective_key_text(0, "refused"), text, &ignored);
+    (void)plain_end_collective(
+        group->plain, plain_refuse(group->plain, group->mesh, function, &ignored), &ignored);
 }
 
 /* --- lifetime --- */
@@ -320,14 +336,11 @@ uint32_t cadre_plain_group_size(const cadre_plain_group *group)
 void cadre_plain_group_close(cadre_plain_group *group)
 {
     struct cadre_error error = {0};
-    struct cadre_plain_group *found = NULL;
     struct plain *plain = NULL;
     if (group == NULL || plain_enter_last(__func__, &plain, &error) != CADRE_OK) {
         return;
     }
-    for (found = plain->groups; found != NULL && found != group;) {
-        found = found->next;
-    }
+    struct cadre_plain_group *found = groups_find(plain, group);
     if (found != NULL) {
         groups_remove(plain, found);
         group_free(found);

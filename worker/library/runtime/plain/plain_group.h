@@ -72,8 +72,11 @@ cadre_status plain_group_barrier(
  * Returns the status; others are left as they are. `call`: its note's text. */
 cadre_status plain_name_wait(const char *call, cadre_status status, struct cadre_error *error);
 
-/* Meets the others, who are, or will be, in a call that this task cannot make, with a key that
- * equals no other: they do not wait, and get an error that names the call. */
+/* Meets the others of `mesh`, who are, or will be, in a call that this task cannot make, with a key
+ * that equals no other: they do not wait, and get an error that names the call. */
+cadre_status plain_refuse(
+    const struct plain *plain, struct mesh *mesh, const char *function, struct cadre_error *error);
+/* The same in the mesh of a group, when nothing is left to do about its error. */
 void plain_group_refuse(struct cadre_plain_group *group, const char *function);
 
 /* Closes all groups, and what belongs to them, before the task is closed. */

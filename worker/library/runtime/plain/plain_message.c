@@ -112,8 +112,7 @@ static struct mesh_note transfer_note(const struct transfer *transfer)
     if (note->key != key || note->function != exchange->function) {
         uint32_t partner = plain_group_number(transfer->group, transfer->message->partner);
         snprintf(note->text, sizeof note->text,
-            "task %u calls %s(%s task %u) with %zu elements of "
-            "type %s",
+            "task %u calls %s(%s task %u) with %zu elements of type %s",
             transfer->group->plain->roster.rank, exchange->function,
             transfer->sends ? "to" : "from", partner, transfer->message->count,
             cadre_dtype_name(exchange->dtype));
@@ -121,16 +120,6 @@ static struct mesh_note transfer_note(const struct transfer *transfer)
         note->function = exchange->function;
     }
     return (struct mesh_note){.key = key, .text = note->text};
-}
-
-static cadre_status refuse(const struct transfer *transfer, struct cadre_error *error)
-{
-    char text[MESH_NOTE_BYTES];
-    struct mesh *mesh = pair_of(transfer)->mesh;
-    snprintf(text, sizeof text, "task %u calls %s with an argument that is refused",
-        transfer->group->plain->roster.rank, transfer->exchange->function);
-    const struct mesh_note note = {.key = collective_key_text(0, "refused"), .text = text};
-    return mesh->ops->barrier(mesh, 0, &note, error);
 }
 
 static cadre_status carry(
@@ -157,7 +146,8 @@ static void transfer_run(void *user)
     const struct mesh_note note = transfer_note(transfer);
     cadre_status status = plain_pair_form(pair_of(transfer), other == NULL, &transfer->error);
     if (status == CADRE_OK) {
-        status = transfer->refused ? refuse(transfer, &transfer->error)
+        status = transfer->refused ? plain_refuse(transfer->group->plain, pair_of(transfer)->mesh,
+                                         transfer->exchange->function, &transfer->error)
                                    : carry(transfer, &note, &transfer->error);
     }
     status = plain_name_wait(note.text, status, &transfer->error);
