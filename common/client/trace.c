@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_client_trace: what the tasks of a job do in some of its steps, as a stream. It ends with
  * the coordinator, because the tasks do not go on for another one. */
+#include "cadre/client_trace.h"
 #include "common/client/state.h"
 #include "common/wire/methods.h"
 

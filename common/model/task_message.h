@@ -254,8 +254,8 @@ struct task_values {
     uint64_t end; /* how many this process has reported, the last one of these included */
 };
 
-/* The answer to a trace_order, and what the task recorded since; each order is answered at once, for
- * the sake of its clock. */
+/* The answer to a trace_order, and what the task recorded since; each order is answered at once,
+ * for the sake of its clock. */
 struct task_spans {
     uint64_t id;
     uint64_t asked_ns;    /* of the order that it answers; 0: of none */

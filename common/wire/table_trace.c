@@ -9,7 +9,8 @@ _Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_STEP == TRACE_STEP, "same 
 _Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_INPUT == TRACE_INPUT, "same numbers");
 _Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_RELEASE == TRACE_RELEASE, "same numbers");
 _Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_REGROUP == TRACE_REGROUP, "same numbers");
-_Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_ALL_REDUCE == TRACE_ALL_REDUCE, "same numbers");
+_Static_assert(
+    (int)CADRE__V1__TRACE_KIND__TRACE_KIND_ALL_REDUCE == TRACE_ALL_REDUCE, "same numbers");
 _Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_BARRIER == TRACE_BARRIER, "same numbers");
 _Static_assert(
     (int)CADRE__V1__TRACE_TASK_STATE__TRACE_TASK_STATE_GONE == TRACE_TASK_GONE, "same numbers");
@@ -17,7 +18,8 @@ _Static_assert(
 /* At its longest a span has six numbers of 10 bytes and three shorter ones, with their tags. */
 #define SPAN_BYTES_MAX       100
 #define TRACE_TASK_BYTES_MAX (LIMIT_NAME_BYTES + 120)
-_Static_assert(LIMIT_TRACE_SPANS * (SPAN_BYTES_MAX + TRACE_TASK_BYTES_MAX) + LIMIT_TEXT_BYTES + 128 <=
+_Static_assert(LIMIT_TRACE_SPANS * (SPAN_BYTES_MAX + TRACE_TASK_BYTES_MAX) + LIMIT_TEXT_BYTES +
+                       128 <=
                    LIMIT_FRAME_BYTES,
     "the longest trace_response fits");
 

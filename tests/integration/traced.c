@@ -4,8 +4,8 @@
  *     traced steps N [input TASK MS] [function TASK MS] [between TASK MS] [ahead TASK SECONDS]
  *            [saves N] [plain]
  *
- * `ahead`: the clock of that task is so far ahead, as on a host that was started earlier. `plain`: a
- * plain program, which numbers its steps; there `input` is between two numbers. */
+ * `ahead`: the clock of that task is so far ahead, as on a host that was started earlier. `plain`:
+ * a plain program, which numbers its steps; there `input` is between two numbers. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -53,11 +53,11 @@ static bool read_options(int argc, char **argv, struct options *options)
         } else if (strcmp(argv[i], "saves") == 0) {
             options->saves = number;
         } else if (is_own(argc, argv, i, "input", task)) {
-            options->input_ms = atoi(argv[i + 2]);
+            options->input_ms = (int)strtol(argv[i + 2], NULL, 10);
         } else if (is_own(argc, argv, i, "function", task)) {
-            options->function_ms = atoi(argv[i + 2]);
+            options->function_ms = (int)strtol(argv[i + 2], NULL, 10);
         } else if (is_own(argc, argv, i, "between", task)) {
-            options->between_ms = atoi(argv[i + 2]);
+            options->between_ms = (int)strtol(argv[i + 2], NULL, 10);
         } else if (is_own(argc, argv, i, "ahead", task)) {
             set_clock_ahead(argv[i + 2]);
         }

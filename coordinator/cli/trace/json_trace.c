@@ -3,11 +3,12 @@
 
 #include "common/json/json_value.h"
 
-static json_t *json_of_parts(const double parts[TRACE_PARTS])
+static json_t *json_of_split(const double split[TRACE_SPLITS])
 {
     json_t *object = json_object();
-    for (int part = 0; part < TRACE_PARTS; part++) {
-        json_object_set_new(object, trace_part_name((enum trace_part)part), json_real(parts[part]));
+    for (int part = 0; part < TRACE_SPLITS; part++) {
+        const char *name = trace_split_name((enum trace_split)part);
+        json_object_set_new(object, name, json_real(split[part]));
     }
     return object;
 }
@@ -29,8 +30,8 @@ static json_t *json_of_traced(
         known ? states[state] : "unknown", "clock_error_us",
         measured ? json_real((double)task->error_ns / 1000) : json_null(), "spans",
         json_number(process->received), "lost", json_number(task->lost), "missing",
-        json_number(task->missing), "awaited", share->awaited, "parts",
-        json_of_parts(share->parts), "longer", json_of_parts(share->longer));
+        json_number(task->missing), "awaited", share->awaited, "split",
+        json_of_split(share->split), "longer", json_of_split(share->longer));
 }
 
 json_t *json_of_trace(const struct trace_store *store, const struct trace_conclusion *conclusion,
@@ -46,7 +47,7 @@ json_t *json_of_trace(const struct trace_store *store, const struct trace_conclu
         json_number(job), "first", json_number(store->first), "end", json_number(store->end),
         "file", json_text(file), "spans", json_number(store->span_count), "lost",
         json_number(trace_store_lost(store)), "steps", json_number(conclusion->steps), "step_us",
-        conclusion->step_us, "parts", json_of_parts(conclusion->parts), "awaited",
+        conclusion->step_us, "split", json_of_split(conclusion->split), "awaited",
         slow ? json_number(store->processes[conclusion->slowest].task.task) : json_null(),
         "conclusion", json_text(sentence), "incomplete", json_text(store->message), "tasks",
         tasks);

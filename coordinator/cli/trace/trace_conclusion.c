@@ -5,18 +5,18 @@
 
 #include "coordinator/cli/trace/trace_pieces.h"
 
-const char *trace_part_name(enum trace_part part)
+const char *trace_split_name(enum trace_split part)
 {
-    static const char *const names[TRACE_PARTS] = {[TRACE_PART_INPUT] = "input",
-        [TRACE_PART_FUNCTION] = "function",
-        [TRACE_PART_WAIT] = "wait",
-        [TRACE_PART_TRANSFER] = "transfer",
-        [TRACE_PART_RELEASE] = "release",
-        [TRACE_PART_APPLY] = "apply",
-        [TRACE_PART_CHECKPOINT] = "checkpoint",
-        [TRACE_PART_REGROUP] = "regroup",
-        [TRACE_PART_LIBRARY] = "library",
-        [TRACE_PART_PROGRAM] = "program"};
+    static const char *const names[TRACE_SPLITS] = {[TRACE_SPLIT_INPUT] = "input",
+        [TRACE_SPLIT_FUNCTION] = "function",
+        [TRACE_SPLIT_WAIT] = "wait",
+        [TRACE_SPLIT_TRANSFER] = "transfer",
+        [TRACE_SPLIT_RELEASE] = "release",
+        [TRACE_SPLIT_APPLY] = "apply",
+        [TRACE_SPLIT_CHECKPOINT] = "checkpoint",
+        [TRACE_SPLIT_REGROUP] = "regroup",
+        [TRACE_SPLIT_LIBRARY] = "library",
+        [TRACE_SPLIT_PROGRAM] = "program"};
     return names[part];
 }
 
@@ -139,20 +139,20 @@ static const struct own_step *own_step_of(
     return bsearch(&key, own, count, sizeof *own, compare_by_step);
 }
 
-static double sum_of(const double parts[TRACE_PARTS])
+static double sum_of(const double split[TRACE_SPLITS])
 {
     double sum = 0;
-    for (int part = 0; part < TRACE_PARTS; part++) {
-        sum += parts[part];
+    for (int part = 0; part < TRACE_SPLITS; part++) {
+        sum += split[part];
     }
     return sum;
 }
 
-static void make_shares(double parts[TRACE_PARTS])
+static void make_shares(double split[TRACE_SPLITS])
 {
-    double sum = sum_of(parts);
-    for (int part = 0; part < TRACE_PARTS && sum > 0; part++) {
-        parts[part] /= sum;
+    double sum = sum_of(split);
+    for (int part = 0; part < TRACE_SPLITS && sum > 0; part++) {
+        split[part] /= sum;
     }
 }
 
@@ -164,7 +164,7 @@ static void split_time(const struct trace_pieces *pieces, const struct own_step 
         const struct trace_lane *lane = trace_pieces_lane(pieces, own[i].process, 0);
         if (own[i].counts && lane != NULL) {
             trace_pieces_between(pieces, lane, own[i].begin_ns, own[i].end_ns,
-                conclusion->shares[own[i].process].parts);
+                conclusion->shares[own[i].process].split);
         }
     }
 }
@@ -175,7 +175,7 @@ static void count_waits(const struct trace_store *store, const struct own_step *
 {
     double all_ns = 0;
     for (size_t i = 0; i < conclusion->share_count; i++) {
-        all_ns += sum_of(conclusion->shares[i].parts);
+        all_ns += sum_of(conclusion->shares[i].split);
     }
     for (size_t i = 0; i < store->span_count; i++) {
         const struct stored_span *span = &store->spans[i];
@@ -185,7 +185,7 @@ static void count_waits(const struct trace_store *store, const struct own_step *
         }
         const struct own_step *step = own_step_of(own, count, span->step, span->process);
         struct trace_share *share = &conclusion->shares[span->waits_for];
-        double others_ns = all_ns - sum_of(share->parts);
+        double others_ns = all_ns - sum_of(share->split);
         if (span->waits_for == span->process || others_ns <= 0) {
             others_ns = all_ns; /* a replica waits for another of its task */
         }
@@ -197,25 +197,25 @@ static void count_waits(const struct trace_store *store, const struct own_step *
 
 /* What a step of each process has more of than one of the others has on average; waiting apart,
  * which is the other side of it. In nanoseconds. */
-static void compare_parts(
+static void compare_split(
     const struct own_step *own, size_t count, struct trace_conclusion *conclusion)
 {
     for (size_t i = 0; i < count; i++) {
         conclusion->shares[own[i].process].steps += own[i].counts ? 1 : 0;
     }
-    for (int part = 0; part < TRACE_PARTS; part++) {
+    for (int part = 0; part < TRACE_SPLITS; part++) {
         double sum_ns = 0;
         double processes = 0;
         for (size_t i = 0; i < conclusion->share_count; i++) {
             const struct trace_share *share = &conclusion->shares[i];
-            sum_ns += share->steps > 0 ? share->parts[part] / (double)share->steps : 0;
+            sum_ns += share->steps > 0 ? share->split[part] / (double)share->steps : 0;
             processes += share->steps > 0 ? 1 : 0;
         }
-        bool waits = part == TRACE_PART_WAIT || part == TRACE_PART_RELEASE ||
-                     part == TRACE_PART_TRANSFER;
+        bool waits = part == TRACE_SPLIT_WAIT || part == TRACE_SPLIT_RELEASE ||
+                     part == TRACE_SPLIT_TRANSFER;
         for (size_t i = 0; i < conclusion->share_count && !waits && processes > 1; i++) {
             struct trace_share *share = &conclusion->shares[i];
-            double own_ns = share->steps > 0 ? share->parts[part] / (double)share->steps : 0;
+            double own_ns = share->steps > 0 ? share->split[part] / (double)share->steps : 0;
             double more_ns = own_ns - (sum_ns - own_ns) / (processes - 1);
             share->longer[part] = more_ns > 0 ? more_ns : 0;
         }
@@ -227,17 +227,17 @@ static void sum_up(struct trace_conclusion *conclusion)
     double most = 0;
     for (size_t i = 0; i < conclusion->share_count; i++) {
         struct trace_share *share = &conclusion->shares[i];
-        for (int part = 0; part < TRACE_PARTS; part++) {
-            conclusion->parts[part] += share->parts[part];
+        for (int part = 0; part < TRACE_SPLITS; part++) {
+            conclusion->split[part] += share->split[part];
         }
         if (share->awaited > most) {
             most = share->awaited;
             conclusion->slowest = (uint32_t)i;
         }
-        make_shares(share->parts);
+        make_shares(share->split);
         make_shares(share->longer);
     }
-    make_shares(conclusion->parts);
+    make_shares(conclusion->split);
 }
 
 bool trace_conclude(const struct trace_store *store, struct trace_conclusion *ret_conclusion)
@@ -258,7 +258,7 @@ bool trace_conclude(const struct trace_store *store, struct trace_conclusion *re
         choose_steps(own, count, times, ret_conclusion);
         split_time(&pieces, own, count, ret_conclusion);
         count_waits(store, own, count, ret_conclusion);
-        compare_parts(own, count, ret_conclusion);
+        compare_split(own, count, ret_conclusion);
         sum_up(ret_conclusion);
     }
     trace_pieces_free(&pieces);

@@ -8,37 +8,37 @@
 #include "coordinator/cli/trace/trace_waits.h"
 
 /* What a moment of a thread belongs to: the innermost span that it is in. */
-enum trace_part {
-    TRACE_PART_INPUT,
-    TRACE_PART_FUNCTION,
-    TRACE_PART_WAIT,     /* for other tasks */
-    TRACE_PART_TRANSFER, /* collectives, once all have come */
-    TRACE_PART_RELEASE,  /* by the coordinator, once all have come */
-    TRACE_PART_APPLY,
-    TRACE_PART_CHECKPOINT,
-    TRACE_PART_REGROUP,
-    TRACE_PART_LIBRARY, /* the rest of cadre_run */
-    TRACE_PART_PROGRAM, /* outside of all calls: the program between steps */
-    TRACE_PARTS
+enum trace_split {
+    TRACE_SPLIT_INPUT,
+    TRACE_SPLIT_FUNCTION,
+    TRACE_SPLIT_WAIT,     /* for other tasks */
+    TRACE_SPLIT_TRANSFER, /* collectives, once all have come */
+    TRACE_SPLIT_RELEASE,  /* by the coordinator, once all have come */
+    TRACE_SPLIT_APPLY,
+    TRACE_SPLIT_CHECKPOINT,
+    TRACE_SPLIT_REGROUP,
+    TRACE_SPLIT_LIBRARY, /* the rest of cadre_run */
+    TRACE_SPLIT_PROGRAM, /* outside of all calls: the program between steps */
+    TRACE_SPLITS
 };
 
 /* "input", "function", ...: as a key. */
-const char *trace_part_name(enum trace_part part);
+const char *trace_split_name(enum trace_split part);
 
 /* Of one task, over the steps that count. */
 struct trace_share {
     uint32_t process;
     uint64_t steps; /* of it that count */
-    double parts[TRACE_PARTS]; /* of its time; together 1 */
+    double split[TRACE_SPLITS]; /* of its time; together 1 */
     double awaited;            /* of the others' time: they wait for it, on average */
-    double longer[TRACE_PARTS]; /* what takes it longer than the others; together 1, or all 0 */
+    double longer[TRACE_SPLITS]; /* what takes it longer than the others; together 1, or all 0 */
 };
 
 struct trace_conclusion {
     uint64_t steps;  /* that were traced whole */
     uint64_t counted; /* of these: the middle half, by how long they took */
     double step_us;   /* the median of them */
-    double parts[TRACE_PARTS]; /* of a step, on average of the tasks; together 1 */
+    double split[TRACE_SPLITS]; /* of a step, on average of the tasks; together 1 */
     struct trace_share *shares; /* owned: of each process, in their order */
     size_t share_count;
     uint32_t slowest; /* the process that is waited for most; TRACE_NO_PROCESS: none is */

@@ -69,7 +69,8 @@ static bool put_process(const struct trace_store *store, size_t at, FILE *out)
     snprintf(name, sizeof name, "task %" PRIu32 " on %s (pid %" PRIu32 ")", process->task.task,
         process->worker[0] != '\0' ? process->worker : "an unknown worker", process->task.pid);
     fprintf(out,
-        ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%zu,\"args\":{\"sort_index\":%zu}}",
+        ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%zu,"
+        "\"args\":{\"sort_index\":%zu}}",
         at + 1, at);
     return put_name("process_name", at, 0, name, out);
 }
@@ -99,7 +100,8 @@ static void put_event(const struct stored_span *span, const char *name, const ch
     uint64_t time_ns = end_ns - begin_ns;
     fprintf(out,
         ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%" PRIu32
-        ",\"tid\":%llu,\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64 ".%03u,\"args\":{\"step\":%" PRIu64,
+        ",\"tid\":%llu,\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
+        ".%03u,\"args\":{\"step\":%" PRIu64,
         name, category, span->process + 1, thread_number(span), begin_ns / 1000,
         (unsigned)(begin_ns % 1000), time_ns / 1000, (unsigned)(time_ns % 1000), span->step);
 }

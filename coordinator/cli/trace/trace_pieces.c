@@ -48,28 +48,28 @@ static bool add_lane(struct trace_pieces *pieces, uint32_t process, uint32_t rep
 }
 
 /* What a moment in this span is, outside of those that it contains. */
-static enum trace_part part_of(const struct stored_span *span, bool waits)
+static enum trace_split part_of(const struct stored_span *span, bool waits)
 {
     switch (span->kind) {
     case CADRE_TRACE_INPUT:
-        return TRACE_PART_INPUT;
+        return TRACE_SPLIT_INPUT;
     case CADRE_TRACE_FUNCTION:
-        return TRACE_PART_FUNCTION;
+        return TRACE_SPLIT_FUNCTION;
     case CADRE_TRACE_RELEASE:
-        return waits ? TRACE_PART_WAIT : TRACE_PART_RELEASE;
+        return waits ? TRACE_SPLIT_WAIT : TRACE_SPLIT_RELEASE;
     case CADRE_TRACE_APPLY:
-        return TRACE_PART_APPLY;
+        return TRACE_SPLIT_APPLY;
     case CADRE_TRACE_CHECKPOINT:
-        return TRACE_PART_CHECKPOINT;
+        return TRACE_SPLIT_CHECKPOINT;
     case CADRE_TRACE_REGROUP:
-        return TRACE_PART_REGROUP;
+        return TRACE_SPLIT_REGROUP;
     default:
         break;
     }
     if (trace_is_collective(span->kind)) {
-        return waits ? TRACE_PART_WAIT : TRACE_PART_TRANSFER;
+        return waits ? TRACE_SPLIT_WAIT : TRACE_SPLIT_TRANSFER;
     }
-    return TRACE_PART_LIBRARY;
+    return TRACE_SPLIT_LIBRARY;
 }
 
 /* [begin_ns, end_ns) of the span, in which it contains no other: until until_ns it waits. */
@@ -164,7 +164,7 @@ static size_t piece_behind(
 }
 
 void trace_pieces_between(const struct trace_pieces *pieces, const struct trace_lane *lane,
-    uint64_t begin_ns, uint64_t end_ns, double parts[TRACE_PARTS])
+    uint64_t begin_ns, uint64_t end_ns, double split[TRACE_SPLITS])
 {
     double known = 0;
     if (end_ns <= begin_ns) {
@@ -175,8 +175,8 @@ void trace_pieces_between(const struct trace_pieces *pieces, const struct trace_
         const struct trace_piece *piece = &pieces->items[i];
         uint64_t from_ns = piece->begin_ns > begin_ns ? piece->begin_ns : begin_ns;
         uint64_t to_ns = piece->end_ns < end_ns ? piece->end_ns : end_ns;
-        parts[piece->part] += (double)(to_ns - from_ns);
+        split[piece->part] += (double)(to_ns - from_ns);
         known += (double)(to_ns - from_ns);
     }
-    parts[TRACE_PART_PROGRAM] += (double)(end_ns - begin_ns) - known;
+    split[TRACE_SPLIT_PROGRAM] += (double)(end_ns - begin_ns) - known;
 }

@@ -9,7 +9,7 @@ struct trace_piece {
     uint64_t begin_ns;
     uint64_t end_ns;
     uint64_t step;
-    enum trace_part part;
+    enum trace_split part;
 };
 
 /* Of one replica of one process: its own thread's pieces, by their begin. */
@@ -38,9 +38,9 @@ void trace_pieces_free(struct trace_pieces *pieces);
 const struct trace_lane *trace_pieces_lane(
     const struct trace_pieces *pieces, uint32_t process, uint32_t replica);
 
-/* Adds to `parts` how much of [begin_ns, end_ns) of the lane is what; what is in no piece is the
+/* Adds to `split` how much of [begin_ns, end_ns) of the lane is what; what is in no piece is the
  * program's. Nanoseconds. */
 void trace_pieces_between(const struct trace_pieces *pieces, const struct trace_lane *lane,
-    uint64_t begin_ns, uint64_t end_ns, double parts[TRACE_PARTS]);
+    uint64_t begin_ns, uint64_t end_ns, double split[TRACE_SPLITS]);
 
 #endif

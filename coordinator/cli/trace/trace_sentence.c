@@ -10,42 +10,42 @@
 #define LISTED     0.03
 
 /* ", whose input is slow" */
-static const char *cause_text(enum trace_part part)
+static const char *cause_text(enum trace_split part)
 {
-    static const char *const texts[TRACE_PARTS] = {[TRACE_PART_INPUT] = ", whose input is slow",
-        [TRACE_PART_FUNCTION] = ", whose function takes longer",
-        [TRACE_PART_WAIT] = ", which waits for others itself",
-        [TRACE_PART_TRANSFER] = ", whose collectives take longer",
-        [TRACE_PART_RELEASE] = ", whose steps are released late",
-        [TRACE_PART_APPLY] = ", which applies a step for longer",
-        [TRACE_PART_CHECKPOINT] = ", which saves a checkpoint",
-        [TRACE_PART_REGROUP] = ", which regroups",
-        [TRACE_PART_LIBRARY] = ", which is longer between its function and the next step",
-        [TRACE_PART_PROGRAM] = ", whose program does other things between steps"};
+    static const char *const texts[TRACE_SPLITS] = {[TRACE_SPLIT_INPUT] = ", whose input is slow",
+        [TRACE_SPLIT_FUNCTION] = ", whose function takes longer",
+        [TRACE_SPLIT_WAIT] = ", which waits for others itself",
+        [TRACE_SPLIT_TRANSFER] = ", whose collectives take longer",
+        [TRACE_SPLIT_RELEASE] = ", whose steps are released late",
+        [TRACE_SPLIT_APPLY] = ", which applies a step for longer",
+        [TRACE_SPLIT_CHECKPOINT] = ", which saves a checkpoint",
+        [TRACE_SPLIT_REGROUP] = ", which regroups",
+        [TRACE_SPLIT_LIBRARY] = ", which is longer between its function and the next step",
+        [TRACE_SPLIT_PROGRAM] = ", whose program does other things between steps"};
     return texts[part];
 }
 
 /* "function", as it is listed. */
-static const char *part_text(enum trace_part part)
+static const char *part_text(enum trace_split part)
 {
-    static const char *const texts[TRACE_PARTS] = {[TRACE_PART_INPUT] = "input",
-        [TRACE_PART_FUNCTION] = "function",
-        [TRACE_PART_WAIT] = "waiting for other tasks",
-        [TRACE_PART_TRANSFER] = "collectives",
-        [TRACE_PART_RELEASE] = "release by the coordinator",
-        [TRACE_PART_APPLY] = "apply",
-        [TRACE_PART_CHECKPOINT] = "checkpoint",
-        [TRACE_PART_REGROUP] = "regrouping",
-        [TRACE_PART_LIBRARY] = "cadre_run itself",
-        [TRACE_PART_PROGRAM] = "the program between steps"};
+    static const char *const texts[TRACE_SPLITS] = {[TRACE_SPLIT_INPUT] = "input",
+        [TRACE_SPLIT_FUNCTION] = "function",
+        [TRACE_SPLIT_WAIT] = "waiting for other tasks",
+        [TRACE_SPLIT_TRANSFER] = "collectives",
+        [TRACE_SPLIT_RELEASE] = "release by the coordinator",
+        [TRACE_SPLIT_APPLY] = "apply",
+        [TRACE_SPLIT_CHECKPOINT] = "checkpoint",
+        [TRACE_SPLIT_REGROUP] = "regrouping",
+        [TRACE_SPLIT_LIBRARY] = "cadre_run itself",
+        [TRACE_SPLIT_PROGRAM] = "the program between steps"};
     return texts[part];
 }
 
-static enum trace_part largest_of(const double parts[TRACE_PARTS])
+static enum trace_split largest_of(const double split[TRACE_SPLITS])
 {
-    enum trace_part largest = TRACE_PART_INPUT;
-    for (int part = 1; part < TRACE_PARTS; part++) {
-        largest = parts[part] > parts[largest] ? (enum trace_part)part : largest;
+    enum trace_split largest = TRACE_SPLIT_INPUT;
+    for (int part = 1; part < TRACE_SPLITS; part++) {
+        largest = split[part] > split[largest] ? (enum trace_split)part : largest;
     }
     return largest;
 }
@@ -62,10 +62,10 @@ static void sentence_add(char text[TRACE_SENTENCE_BYTES], const char *more)
 }
 
 /* "a step takes 12.3 ms: 52% function, 41% waiting for other tasks, 4% input" */
-static void list_parts(
+static void list_split(
     const struct trace_conclusion *conclusion, char text[TRACE_SENTENCE_BYTES])
 {
-    double left[TRACE_PARTS];
+    double left[TRACE_SPLITS];
     char piece[96];
     double us = conclusion->step_us;
     double shown = us < 1000 ? us : us < 1e6 ? us / 1e3 : us / 1e6;
@@ -74,9 +74,9 @@ static void list_parts(
         : us < 1e6 ? "ms"
                    : "s");
     sentence_add(text, piece);
-    memcpy(left, conclusion->parts, sizeof left);
-    for (int i = 0; i < TRACE_PARTS; i++) {
-        enum trace_part largest = largest_of(left);
+    memcpy(left, conclusion->split, sizeof left);
+    for (int i = 0; i < TRACE_SPLITS; i++) {
+        enum trace_split largest = largest_of(left);
         if (left[largest] < LISTED && i > 0) {
             break;
         }
@@ -100,17 +100,17 @@ void trace_sentence(const struct trace_store *store, const struct trace_conclusi
     const struct trace_share *slowest = conclusion->slowest != TRACE_NO_PROCESS
                                             ? &conclusion->shares[conclusion->slowest]
                                             : NULL;
-    enum trace_part most = largest_of(conclusion->parts);
+    enum trace_split most = largest_of(conclusion->split);
     if (slowest != NULL && slowest->awaited >= WAITED_FOR) {
-        enum trace_part cause = largest_of(slowest->longer);
+        enum trace_split cause = largest_of(slowest->longer);
         snprintf(piece, sizeof piece, "%d%% of a step is waiting for task %" PRIu32 "%s. ",
             percent(slowest->awaited), store->processes[slowest->process].task.task,
             slowest->longer[cause] > 0 ? cause_text(cause) : "");
         sentence_add(ret_text, piece);
-    } else if (most == TRACE_PART_INPUT && conclusion->parts[most] >= MANY) {
+    } else if (most == TRACE_SPLIT_INPUT && conclusion->split[most] >= MANY) {
         snprintf(piece, sizeof piece, "%d%% of a step is waiting for input, in all tasks. ",
-            percent(conclusion->parts[most]));
+            percent(conclusion->split[most]));
         sentence_add(ret_text, piece);
     }
-    list_parts(conclusion, ret_text);
+    list_split(conclusion, ret_text);
 }

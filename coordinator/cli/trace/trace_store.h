@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cadre/client.h"
+#include "cadre/client_trace.h"
 
 #define TRACE_STORE_SPANS_MAX ((size_t)2 * 1024 * 1024)
 

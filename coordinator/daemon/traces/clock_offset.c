@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/daemon/traces/clock_offset.h"
 
-#define DRIFT_PARTS 20000 /* 50 millionths; a quartz has at most that */
+#define DRIFT_DIVISOR 20000 /* 50 millionths; a quartz has at most that */
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -16,7 +16,7 @@ bool clock_offset_add(
     }
     uint64_t half_ns = (received_ns - asked_ns) / 2;
     uint64_t age_ns = offset->samples > 0 ? distance(received_ns, offset->taken_ns) : 0;
-    bool better = offset->samples == 0 || half_ns < offset->half_ns + age_ns / DRIFT_PARTS;
+    bool better = offset->samples == 0 || half_ns < offset->half_ns + age_ns / DRIFT_DIVISOR;
     offset->samples++;
     if (better) {
         offset->offset_ns = asked_ns + half_ns - answered_ns;
@@ -33,5 +33,5 @@ uint64_t clock_offset_error(const struct clock_offset *offset, uint64_t from_ns,
     }
     uint64_t before_ns = distance(offset->taken_ns, from_ns);
     uint64_t after_ns = distance(offset->taken_ns, to_ns);
-    return offset->half_ns + 1 + (before_ns > after_ns ? before_ns : after_ns) / DRIFT_PARTS;
+    return offset->half_ns + 1 + (before_ns > after_ns ? before_ns : after_ns) / DRIFT_DIVISOR;
 }

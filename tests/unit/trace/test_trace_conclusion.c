@@ -56,16 +56,16 @@ static void who_is_waited_for_is_named_with_the_cause(void **state)
     static const struct {
         struct made_task slow;
         const char *says;
-        enum trace_part cause;
+        enum trace_split cause;
     } cases[] = {
         {{.input_us = 1400, .function_us = 500}, "50% of a step is waiting for task 2, whose input",
-            TRACE_PART_INPUT},
+            TRACE_SPLIT_INPUT},
         {{.input_us = 400, .function_us = 1500}, "50% of a step is waiting for task 2, whose func",
-            TRACE_PART_FUNCTION},
+            TRACE_SPLIT_FUNCTION},
         {{.input_us = 400, .checkpoint_us = 1000, .function_us = 500},
-            "50% of a step is waiting for task 2, which saves", TRACE_PART_CHECKPOINT},
+            "50% of a step is waiting for task 2, which saves", TRACE_SPLIT_CHECKPOINT},
         {{.between_us = 1000, .input_us = 400, .function_us = 500},
-            "50% of a step is waiting for task 2, whose program", TRACE_PART_PROGRAM},
+            "50% of a step is waiting for task 2, whose program", TRACE_SPLIT_PROGRAM},
     };
     for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
         const struct made_task quick = {.input_us = 400, .function_us = 500};
@@ -77,10 +77,10 @@ static void who_is_waited_for_is_named_with_the_cause(void **state)
         assert_int_equal(made.conclusion.slowest, 2);
         assert_share(made.conclusion.shares[2].awaited, 0.5);
         assert_share(made.conclusion.shares[0].awaited, 0);
-        assert_share(made.conclusion.shares[0].parts[TRACE_PART_WAIT], 0.5);
-        assert_share(made.conclusion.shares[0].parts[TRACE_PART_INPUT], 0.2);
-        assert_share(made.conclusion.shares[0].parts[TRACE_PART_FUNCTION], 0.25);
-        assert_share(made.conclusion.shares[1].parts[TRACE_PART_TRANSFER], 0.05);
+        assert_share(made.conclusion.shares[0].split[TRACE_SPLIT_WAIT], 0.5);
+        assert_share(made.conclusion.shares[0].split[TRACE_SPLIT_INPUT], 0.2);
+        assert_share(made.conclusion.shares[0].split[TRACE_SPLIT_FUNCTION], 0.25);
+        assert_share(made.conclusion.shares[1].split[TRACE_SPLIT_TRANSFER], 0.05);
         assert_true(made.conclusion.shares[2].longer[cases[i / 2].cause] > 0.9);
         assert_int_equal(made.conclusion.steps, 8);
         assert_share(made.conclusion.step_us, 2000);
@@ -110,7 +110,7 @@ static void a_step_unlike_the_others_is_left_out(void **state)
     struct concluded made = {0};
     const struct made_task tasks[] = {{.function_us = 900}, {.function_us = 900}};
     made_trace(&made.store, tasks, 2, 8, true);
-    for (size_t i = 0; i < made.store.span_count; i++) { /* in task 1 the last step is a second long */
+    for (size_t i = 0; i < made.store.span_count; i++) { /* the last step is a second longer */
         struct stored_span *span = &made.store.spans[i];
         if (span->process == 1 && span->step == 7 && span->kind == CADRE_TRACE_ALL_REDUCE) {
             span->begin_ns += 1000000000;
@@ -152,8 +152,8 @@ static void a_wait_for_the_release_is_for_the_last_batch(void **state)
     trace_store_align(&made.store);
     conclude_store(&made);
     assert_says(&made, "80% of a step is waiting for task 1, whose input is slow.");
-    assert_share(made.conclusion.shares[0].parts[TRACE_PART_RELEASE], 0.1);
-    assert_share(made.conclusion.shares[0].parts[TRACE_PART_WAIT], 0.8);
+    assert_share(made.conclusion.shares[0].split[TRACE_SPLIT_RELEASE], 0.1);
+    assert_share(made.conclusion.shares[0].split[TRACE_SPLIT_WAIT], 0.8);
     concluded_free(&made);
 }
 
@@ -196,9 +196,9 @@ static void any_spans_are_taken(void **state)
         trace_store_align(&made.store);
         conclude_store(&made);
         double sum = 0;
-        for (int part = 0; part < TRACE_PARTS; part++) {
-            assert_true(made.conclusion.parts[part] >= 0);
-            sum += made.conclusion.parts[part];
+        for (int part = 0; part < TRACE_SPLITS; part++) {
+            assert_true(made.conclusion.split[part] >= 0);
+            sum += made.conclusion.split[part];
         }
         assert_share(sum, 1);
         assert_true(made.sentence[0] != '\0');

@@ -147,7 +147,8 @@ static void a_task_that_is_started_again_is_another(void **state)
     assert_int_equal(trace_tasks_find(&tasks, 1, 2)->view.state, TRACE_TASK_GONE);
     assert_int_equal(trace_tasks_find(&tasks, 1, 7)->view.state, TRACE_TASK_ASKED);
     assert_null(trace_tasks_find(&tasks, 1, 3));
-    trace_tasks_take(&tasks, trace_tasks_find(&tasks, 0, 1), &(struct task_spans){.ended = true}, 1);
+    trace_tasks_take(
+        &tasks, trace_tasks_find(&tasks, 0, 1), &(struct task_spans){.ended = true}, 1);
     assert_false(trace_tasks_are_done(&tasks)); /* the new one may send */
     trace_tasks_begin_look(&tasks);
     trace_tasks_end_look(&tasks);

@@ -7,6 +7,7 @@
 #include "cadre/v1/task.pb-c.h"
 #include "common/pure/assert.h"
 #include "tests/unit/wire/samples_jobs.h"
+#include "tests/unit/wire/samples_trace.h"
 #include "tests/unit/wire/samples_values.h"
 
 #define KIND(type)                                                                                 \

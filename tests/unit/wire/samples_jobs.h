@@ -211,40 +211,6 @@ const struct verify_response sample_verify = {
     .verified_count = 2,
 };
 static const char *const wanted_names[] = {"loss", "accuracy"};
-static const struct trace_request trace_request = {.id = {1520},
-    .next = true,
-    .first = LIMIT_POSITION,
-    .steps = LIMIT_TRACE_STEPS,
-    .limit_us = LIMIT_TRACE_TIME_US};
-static const struct trace_request trace_request_bare = {.id = {1}, .steps = 1};
-static const struct trace_task traced_tasks[] = {
-    {.slot = 16383,
-        .incarnation = 1521,
-        .state = TRACE_TASK_GONE,
-        .worker = "w1",
-        .pid = INT32_MAX,
-        .clock = 1522,
-        .offset_ns = UINT64_MAX,
-        .error_ns = 1523,
-        .position = LIMIT_POSITION,
-        .spans = 1524,
-        .lost = 1525,
-        .missing = 1526},
-    {.worker = ""},
-};
-static const struct trace_response trace_response = {.first = 1527,
-    .end = 1528,
-    .clock_ns = 1529,
-    .wall_us = 1530,
-    .tasks = traced_tasks,
-    .task_count = 2,
-    .slot = 16382,
-    .incarnation = 1531,
-    .spans = traced_spans,
-    .span_count = 2,
-    .ended = true,
-    .text = "job 3 has ended"};
-static const struct trace_response trace_response_bare = {.text = ""};
 static const struct metrics_request metrics_request = {
     .id = {7}, .names = wanted_names, .name_count = 2, .first_step = 1501, .last_step = 1502};
 static const struct metrics_request metrics_all = {.id = {UINT64_MAX}};

@@ -211,41 +211,6 @@ static const struct task_up values_of_own_numbers = {
         .value_count = 1,
         .end = 1},
 };
-static const struct trace_span traced_spans[] = {
-    {.kind = TRACE_ALL_REDUCE,
-        .thread = TRACE_THREAD_COMMUNICATION,
-        .replica = 65535,
-        .step = LIMIT_POSITION,
-        .begin_ns = 1501,
-        .end_ns = 1504,
-        .arrived_ns = 1502,
-        .bytes = 1505,
-        .match = UINT64_MAX},
-    {.kind = INT32_MAX},
-};
-static const struct task_up spans = {
-    .type = TASK_UP_SPANS,
-    .spans = {.id = 1506,
-        .asked_ns = 1507,
-        .answered_ns = 1508,
-        .clock = 1509,
-        .position = 1510,
-        .spans = traced_spans,
-        .span_count = 2,
-        .sent = 1511,
-        .lost = 1512,
-        .ended = true},
-};
-static const struct task_up spans_none = {.type = TASK_UP_SPANS, .spans = {.id = 1}};
-static const struct task_down trace = {
-    .type = TASK_DOWN_TRACE,
-    .trace = {.id = 1513,
-        .first = 1514,
-        .end = LIMIT_POSITION,
-        .limit_us = LIMIT_TRACE_TIME_US,
-        .asked_ns = 1515},
-};
-static const struct task_down trace_off = {.type = TASK_DOWN_TRACE};
 static const struct task_down values_kept = {
     .type = TASK_DOWN_VALUES_KEPT, .values_kept = UINT64_MAX};
 
