@@ -48,6 +48,7 @@ struct answer_cache;
 struct rpc_counts;
 struct logged_job;
 struct job_series;
+struct trace;
 
 struct daemon {
     struct coordinator_options options;
@@ -73,9 +74,12 @@ struct daemon {
     struct watcher *watchers;
     struct log_follower *log_followers;
     struct log_queue *log_queues[LOG_BUCKETS];
+    struct trace *traces;          /* under way (traces.c) */
+    uint64_t trace_last;           /* the number of the newest */
     struct job_series *job_series; /* jobs with values or queries (series_jobs.c) */
     uv_timer_t tick;
     uv_timer_t watch_timer;
+    uv_timer_t trace_timer;
     bool steps_pending; /* since the last update of watchers some job may have committed steps */
     uv_signal_t sigterm;
     uv_signal_t sigint;
