@@ -23,6 +23,7 @@
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/series/series_jobs.h"
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/contents/content_references.h"
@@ -50,6 +51,7 @@ static void on_job_forgotten(void *user, struct job_id job)
     struct daemon *daemon = user;
     logs_forget(daemon, job);
     series_forget(daemon, job);
+    api_forget(daemon);
     paths_remove_job(daemon, job);
     storage_forget_job(daemon->storage, job);
     daemon->references_dropped = true;

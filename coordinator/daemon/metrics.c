@@ -409,5 +409,5 @@ void metrics_close(struct daemon *daemon)
 {
     http_server_close(daemon->http);
     daemon->http = NULL;
-    api_close(daemon);
+    api_forget(daemon);
 }

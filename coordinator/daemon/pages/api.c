@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The routes below /api/: who may ask, what was answered lately, else the route. */
+ * The routes below /api/: who may ask, what was answered lately or is being made, else
+ * the route. */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/wire/methods.h"
 #include "coordinator/daemon/base/authorization.h"
-#include "coordinator/daemon/pages/api.h"
+#include "coordinator/daemon/pages/api_deferred.h"
 #include "coordinator/daemon/pages/pages.h"
 
 /* The caller's role has to allow the method, which answers the same over gRPC. */
@@ -22,6 +23,9 @@ static const struct route routes[] = {
     {"jobs", METHOD_JOBS_LIST, api_jobs},
     {"jobs/*", METHOD_JOBS_GET, api_job},
     {"jobs/*/shards", METHOD_JOBS_GET, api_shards},
+    {"jobs/*/metrics", METHOD_JOBS_METRICS, api_metrics},
+    {"jobs/*/logs", METHOD_JOBS_LOGS, api_logs},
+    {"jobs/*/verification", METHOD_JOBS_VERIFY, api_verification},
     {"workers", METHOD_JOBS_LIST_WORKERS, api_workers},
     {"workers/*", METHOD_JOBS_LIST_WORKERS, api_worker},
 };
@@ -80,7 +84,8 @@ static cadre_status may_ask(
     CADRE_TRY(api_identify(api->daemon, api->request, &api->identity, error));
     if (route == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
-            "there is no %.200s: /api/ has version, cluster, jobs, jobs/ID, workers, workers/NAME",
+            "there is no %.200s: /api/ has version, cluster, jobs, jobs/ID, jobs/ID/shards, "
+            "jobs/ID/metrics, jobs/ID/logs, jobs/ID/verification, workers, workers/NAME",
             http_request_target(api->request)->path);
     }
     return authorize(&api->identity, route->method, error);
@@ -99,12 +104,12 @@ void api_serve(void *user, struct http_request *request)
     struct http_response *kept = answer_cache_find(api.daemon->answer_cache, api.key, api.began_us);
     if (kept != NULL) {
         http_answer(request, http_response_share(kept));
-    } else {
+    } else if (!api_deferred_join(&api)) {
         route->serve(&api);
     }
 }
 
-void api_close(struct daemon *daemon)
+void api_forget(struct daemon *daemon)
 {
     answer_cache_close(daemon->answer_cache);
     daemon->answer_cache = NULL;

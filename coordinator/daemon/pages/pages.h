@@ -16,7 +16,7 @@ void asset_serve(void *user, struct http_request *request);
 void api_serve(void *user, struct http_request *request);
 /* What the server refuses of it, as JSON. */
 struct http_response *api_refuse(unsigned status, const struct cadre_error *error);
-/* Releases what is kept of answers. */
-void api_close(struct daemon *daemon);
+/* Releases the answers that are kept: the server is closed, or a job was forgotten. */
+void api_forget(struct daemon *daemon);
 
 #endif
