@@ -8,7 +8,7 @@
 #include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/part_check.h"
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/series/series_jobs.h"
 #include "coordinator/daemon/traces/traces.h"

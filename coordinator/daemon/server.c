@@ -9,7 +9,7 @@
 #include "common/base/files.h"
 #include "common/wire/descriptors.h"
 #include "common/wire/methods.h"
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/server.h"

@@ -44,6 +44,7 @@ struct submission;
 struct part_check;
 struct storage;
 struct http_server;
+struct answer_cache;
 struct rpc_counts;
 struct logged_job;
 struct job_series;
@@ -84,9 +85,10 @@ struct daemon {
     uv_signal_t sigint;
     uv_signal_t sighup;
     struct notifier notifier;
-    uint64_t started_us;      /* wall clock */
-    struct storage *storage;  /* how much is kept; NULL: not counted */
-    struct http_server *http; /* NULL: none */
+    uint64_t started_us;               /* wall clock */
+    struct storage *storage;           /* how much is kept; NULL: not counted */
+    struct http_server *http;          /* NULL: none */
+    struct answer_cache *answer_cache; /* of the pages of http; NULL: nothing is kept */
     struct rpc_counts *rpc_counts;
     struct logged_job *logged_jobs; /* what was logged of jobs that have not ended, by id */
     size_t logged_count;

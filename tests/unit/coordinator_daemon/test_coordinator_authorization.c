@@ -8,7 +8,7 @@
 #include "common/rpc/server.h"
 #include "common/rpc/tls.h"
 #include "common/wire/methods.h"
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 #include "tests/lib/tls_files.h"
 
 #define HEALTH     "/grpc.health.v1.Health/Check"

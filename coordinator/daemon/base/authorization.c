@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 
 #include <string.h>
 
