@@ -39,7 +39,7 @@ LAYERS = {
     "common/rpc/": BASE + ["common/tls/", "common/rpc/"],
     "common/http/": BASE + ["common/tls/material.h", "common/http/"],
     "common/service/": ["common/service/"],
-    "common/view/": WIRE + ["cadre/client.h", "common/view/"],
+    "common/view/": WIRE + ["cadre/client.h", "cadre/client_trace.h", "common/view/"],
     "common/json/": BASE + ["cadre/client.h", "common/view/cluster_sums.h", "common/view/conclusion.h",
                             "common/json/"],
     "common/client/": WIRE + ["common/rpc/channel.h", "common/rpc/tls.h", "cadre/client.h",
@@ -492,7 +492,7 @@ LAYERS = {
                              "coordinator/store/store.h", "worker/host/agent/agent.h", "worker/host/agent/orphans.h",
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.
-    "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/strategy_names.h",
+    "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/task_message.h", "common/model/ps_job.h", "common/model/strategy_names.h",
                              "cadre/client.h", "common/view/view.h", "deploy/local/local.h", "coordinator/cli/",
                              "deploy/cadre/"],
     "deploy/examples/": PUBLIC,
