@@ -72,8 +72,9 @@ static const struct option_row rows[] = {
     {ROW(TEXT, "trace", trace, "FILE", NULL),
         .help = "Record what the tasks do in some steps, for https://ui.perfetto.dev, and say at "
                 "the end where the time of a step goes, as `cadre trace` does of a cluster's job."},
-    {ROW(TEXT, "trace-steps", trace_steps, "A:B", "10:30"),
-        .help = "From step A on to before step B; of a plain program these are its collectives."},
+    {ROW(TEXT, "trace-steps", trace_steps, "A:B", NULL),
+        .help = "From step A on to before step B; of a plain program these are its collectives. "
+                "Default: 10:30."},
     VERIFY_OPTION_ROWS(struct run_options),
     {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",
