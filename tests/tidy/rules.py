@@ -493,7 +493,8 @@ LAYERS = {
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.
     "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/task_message.h", "common/model/ps_job.h",
-                             "common/model/strategy_names.h", "cadre/client.h", "common/view/view.h", "deploy/local/local.h", "coordinator/cli/",
+                             "common/model/strategy_names.h", "cadre/client.h",
+                             "common/view/view.h", "deploy/local/local.h", "coordinator/cli/",
                              "deploy/cadre/"],
     "deploy/examples/": PUBLIC,
     "deploy/templates/": PUBLIC,
