@@ -22,6 +22,13 @@ def request(port, path, headers=None, method="GET", body=None):
         connection.close()
 
 
+def own(coordinator):
+    """The headers with which the coordinator's own page acts."""
+    port = http_port(coordinator)
+    return {"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}", "Sec-Fetch-Site": "same-origin",
+            "Content-Type": "application/json"}
+
+
 def refuse_constant(word):
     raise ValueError(f"{word} is no JSON")
 

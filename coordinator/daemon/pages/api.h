@@ -38,6 +38,10 @@ void api_answer(const struct api_request *api, json_t *json);
 /* With the error. */
 void api_fail(const struct api_request *api, const struct cadre_error *error);
 
+/* With the error and this status: the route, which acts or not, is not asked so. */
+void api_refuse_use(
+    const struct api_request *api, unsigned status, bool acts, const struct cadre_error *error);
+
 /* The object as text, which it takes over; NULL: no memory. In any thread. */
 char *api_text(json_t *json);
 /* A response with the text, which it takes over and which may be NULL; NULL: no memory. */
@@ -71,6 +75,11 @@ void api_verification(const struct api_request *api);
 /* api_workers.c: the list, one of them. */
 void api_workers(const struct api_request *api);
 void api_worker(const struct api_request *api);
+
+/* api_actions.c: POST; each answers later. */
+void api_cancel(const struct api_request *api);
+void api_drain(const struct api_request *api);
+void api_undrain(const struct api_request *api);
 
 /* api_jobs.c: the job that the path names. INVALID_ARGUMENT: that is no number of a job. */
 cadre_status api_job_id(

@@ -17,7 +17,8 @@ char *api_text(json_t *json)
     return text;
 }
 
-struct http_response *api_response(unsigned status, char *text)
+/* `allow`: as http_content has it. */
+static struct http_response *response_of(unsigned status, char *text, const char *allow)
 {
     if (text == NULL) {
         return NULL;
@@ -26,7 +27,13 @@ struct http_response *api_response(unsigned status, char *text)
         .type = HTTP_TYPE_JSON,
         .bytes = text,
         .size = strlen(text),
-        .release = free});
+        .release = free,
+        .allow = allow});
+}
+
+struct http_response *api_response(unsigned status, char *text)
+{
+    return response_of(status, text, NULL);
 }
 
 uint64_t api_good_us(uint64_t made_us, uint64_t max_us)
@@ -51,15 +58,26 @@ void api_answer(const struct api_request *api, json_t *json)
     http_answer(api->request, response);
 }
 
-struct http_response *api_refuse(unsigned status, const struct cadre_error *error)
+static json_t *of_error(const struct cadre_error *error)
 {
     json_t *json = json_object();
     json_object_set_new(json, "code", json_string(cadre_status_name(error->code)));
     json_object_set_new(json, "message", json_string(error->text));
-    return api_response(status, api_text(json));
+    return json;
+}
+
+struct http_response *api_refuse(unsigned status, const struct cadre_error *error)
+{
+    return response_of(status, api_text(of_error(error)), NULL);
 }
 
 void api_fail(const struct api_request *api, const struct cadre_error *error)
 {
     http_answer(api->request, api_refuse(http_status_of(error->code), error));
+}
+
+void api_refuse_use(
+    const struct api_request *api, unsigned status, bool acts, const struct cadre_error *error)
+{
+    http_answer(api->request, response_of(status, api_text(of_error(error)), acts ? "POST" : NULL));
 }
