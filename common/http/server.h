@@ -2,10 +2,10 @@
  * A small HTTP server on a libuv loop, for people and monitors that look at a daemon: a few
  * pages, no thread of its own. The only home of libmicrohttpd.
  *
- * Limits: 16 KiB of request, HTTP_BODY_MAX of its body, HTTP_REQUEST_MAX_US for a request from its accept, or the answer
- * before, to the last byte of its answer, 5 s of silence between two requests. With more than
- * HTTP_CONNECTIONS_MAX connections the one that waits longest is closed, so that none of them keeps
- * a monitor out. A client that does not read is not waited for.
+ * Limits: 16 KiB of request, HTTP_BODY_MAX of its body, HTTP_REQUEST_MAX_US for a request from its
+ * accept, or the answer before, to the last byte of its answer, 5 s of silence between two
+ * requests. With more than HTTP_CONNECTIONS_MAX connections the one that waits longest is closed,
+ * so that none of them keeps a monitor out. A client that does not read is not waited for.
  *
  * Browsers: a request that names another host than this one is refused on loopback (421), and one
  * of another site's page where a page says so (403); a POST that does not say that it is of a page

@@ -76,7 +76,7 @@ static bool is_json(const struct http_request *request)
     return length == sizeof json - 1 && strncasecmp(type, json, length) == 0;
 }
 
-/* The status with which a request for the route is refused, whoever makes it; 0: it is not. */
+/* The status with which a request for the route is refused to all callers; 0: it is not. */
 static unsigned check_method(
     const struct route *route, const struct http_request *request, struct cadre_error *error)
 {
@@ -147,10 +147,4 @@ void api_serve(void *user, struct http_request *request)
     } else if (!api_deferred_join(&api)) {
         route->serve(&api);
     }
-}
-
-void api_forget(struct daemon *daemon)
-{
-    answer_cache_close(daemon->answer_cache);
-    daemon->answer_cache = NULL;
 }

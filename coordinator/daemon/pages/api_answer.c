@@ -81,3 +81,9 @@ void api_refuse_use(
 {
     http_answer(api->request, response_of(status, api_text(of_error(error)), acts ? "POST" : NULL));
 }
+
+void api_forget(struct daemon *daemon)
+{
+    answer_cache_close(daemon->answer_cache);
+    daemon->answer_cache = NULL;
+}
