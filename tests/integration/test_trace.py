@@ -116,6 +116,12 @@ def test_a_slow_input_is_named():
         check(os.path.exists(os.path.join(cluster.folder, f"trace-{job}.json")), "the default name")
         read = cluster.cadre("trace", str(job), "--steps", "+2", "-o", "-")
         check_equal(json.loads(read.stdout)["otherData"]["job"], job, "on standard output")
+        pipe = os.path.join(cluster.folder, "pipe")
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+            cluster.cadre("trace", str(job), "--steps", "+2", "-o", pipe)
+            check_equal(json.loads(reader.communicate(timeout=HANG_S)[0])["otherData"]["job"], job, "in a pipe")
+        check(os.path.exists(pipe) and not os.path.isfile(pipe), "the pipe is still one")
         end(cluster, job)
 
 

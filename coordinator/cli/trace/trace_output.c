@@ -19,6 +19,11 @@ bool trace_output_open(struct trace_output *output, const char *path)
         output->file = stdout;
         return true;
     }
+    struct stat target;
+    if (stat(path, &target) == 0 && !S_ISREG(target.st_mode)) {
+        output->file = fopen(path, "we"); /* a pipe or device keeps its name */
+        return output->file != NULL;
+    }
     if (asprintf(&output->temporary, "%s.XXXXXX", path) < 0) {
         output->temporary = NULL;
         errno = ENOMEM;
@@ -41,10 +46,13 @@ static bool trace_output_commit(struct trace_output *output)
     if (output->file == stdout) {
         return fflush(stdout) == 0;
     }
-    bool good = fchmod(fileno(output->file), 0666 & ~mask) == 0;
+    bool is_new = output->temporary != NULL;
+    bool good = !is_new || fchmod(fileno(output->file), 0666 & ~mask) == 0;
     good = fclose(output->file) == 0 && good;
     output->file = NULL;
-    good = good && rename(output->temporary, output->path) == 0;
+    if (good && is_new) {
+        good = rename(output->temporary, output->path) == 0;
+    }
     if (good) {
         free(output->temporary);
         output->temporary = NULL;
