@@ -233,6 +233,25 @@ def test_a_task_is_killed():
         end(cluster, job)
 
 
+def test_a_task_is_stopped():
+    """The time limit ends the trace; the task that does not answer is named."""
+    with Cluster(workers=2) as cluster:
+        job = traced(cluster, "steps", LONG, "function", "0", "5")
+        pid = next(task.pid for task in until_position(cluster, job, 3).tasks if task.slot == 1)
+        os.kill(pid, signal.SIGSTOP)
+        said = cluster.cadre("trace", str(job), "--steps", "+100", "--limit", "500ms", "-o", "x.json", status=None,
+                             cwd=cluster.folder).stderr.decode()
+        check_in("the time was over", said, "why it ends")
+        check_in("task 1 on", said, "the task that is stopped")
+        check_in("does not answer: it is stopped", said, "what is known of it")
+        os.kill(pid, signal.SIGCONT)
+        position = cluster.client.get(job).position
+        until_position(cluster, job, position + 100)
+        trace, _, _ = record(cluster, job, "--steps", "+5")
+        check_whole(trace, range(trace.about["first"], trace.about["end"]))
+        end(cluster, job)
+
+
 def test_the_coordinator_is_killed():
     """The command keeps what came; the tasks stop recording by themselves, and can be traced again."""
     with Cluster(workers=2) as cluster:

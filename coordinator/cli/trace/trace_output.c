@@ -91,11 +91,15 @@ static void note_tasks(const struct trace_store *store, const char *who, FILE *o
 {
     for (size_t i = 0; i < store->process_count; i++) {
         const struct stored_process *process = &store->processes[i];
-        if (process->task.state == CADRE_TRACE_GONE || process->received == 0) {
+        const char *note = process->task.state == CADRE_TRACE_GONE
+                               ? "went away: its newest spans may be missing"
+                           : process->task.state == CADRE_TRACE_ASKED
+                               ? "does not answer: it is stopped, or its host is"
+                           : process->received == 0 ? "did not come to these steps"
+                                                    : NULL;
+        if (note != NULL) {
             fprintf(out, "%s: task %" PRIu32 " on %s %s\n", who, process->task.task,
-                process->worker,
-                process->received == 0 ? "has sent nothing"
-                                       : "went away: its newest spans may be missing");
+                process->worker, note);
         }
     }
 }
