@@ -123,8 +123,8 @@ static void a_step_unlike_the_others_is_named_apart(void **state)
     conclude_store(&made);
     assert_int_equal(made.conclusion.counted, 4);
     assert_share(made.conclusion.step_us, 1000);
-    assert_says(&made, "A step takes 1 ms: 90% function, 10% collectives. Step 7 took 1 s, 100% of it "
-                       "waiting for task 1.");
+    assert_says(&made, "A step takes 1 ms: 90% function, 10% collectives. Step 7 took 1 s, 100% of "
+                       "it waiting for task 1.");
     concluded_free(&made);
 }
 
