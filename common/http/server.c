@@ -21,8 +21,14 @@
 
 #define REQUEST_BYTES ((size_t)16 * 1024)
 #define IDLE_S        5U
-#define CUT_MAX       32U /* connections that are being closed to make room */
-#define TLS_SUITES    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
+/* With more connections than these it is run this often at most, so that many requests that come
+ * one by one do not wake the loop each. */
+#define CALM_CONNECTIONS 64
+#define RUN_PAUSE_US     (10 * CADRE_US_PER_MS)
+
+#define CUT_MAX    32U /* connections that are being closed to make room */
+#define TLS_SUITES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 struct http_server {
     struct http_options options; /* its `tls` is NULL on loopback */
@@ -34,6 +40,8 @@ struct http_server {
     struct visits visits;
     struct http_requests requests;
     uint64_t looked_us; /* when slow connections were last looked for */
+    uint64_t ran_us;    /* when libmicrohttpd was last run */
+    bool pauses;        /* the timer runs it next, not its epoll */
     bool closed_some;   /* connections, in this run */
 };
 
@@ -242,6 +250,7 @@ static void on_timer(uv_timer_t *timer);
 static void http_server_run(struct http_server *server)
 {
     uint64_t now_us = clock_monotonic_us();
+    server->ran_us = now_us;
     if (now_us - server->looked_us >= CADRE_US_PER_S) {
         server->looked_us = now_us;
         visits_cut(&server->visits, now_us, HTTP_REQUEST_MAX_US);
@@ -263,9 +272,16 @@ static void http_server_run(struct http_server *server)
     }
 }
 
+static void on_ready(uv_poll_t *poll, int status, int events);
+
 static void on_timer(uv_timer_t *timer)
 {
-    http_server_run(timer->data);
+    struct http_server *server = timer->data;
+    if (server->pauses) {
+        server->pauses = false;
+        uv_poll_start(&server->poll, UV_READABLE, on_ready);
+    }
+    http_server_run(server);
 }
 
 /* Not at once: a page may answer from wherever it is. */
@@ -279,7 +295,15 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    http_server_run(poll->data);
+    struct http_server *server = poll->data;
+    uint64_t since_us = clock_monotonic_us() - server->ran_us;
+    if (server->visits.count <= CALM_CONNECTIONS || since_us >= RUN_PAUSE_US) {
+        http_server_run(server);
+        return;
+    }
+    server->pauses = true;
+    uv_poll_stop(&server->poll);
+    uv_timer_start(&server->timer, on_timer, (RUN_PAUSE_US - since_us) / CADRE_US_PER_MS + 1, 0);
 }
 
 __attribute__((format(printf, 2, 0))) static void on_fault(
