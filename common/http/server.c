@@ -22,10 +22,10 @@
 #define REQUEST_BYTES ((size_t)16 * 1024)
 #define IDLE_S        5U
 
-/* With more connections than these it is run this often at most, so that many requests that come
+/* With more connections than these libmicrohttpd is run this often, so that many requests that come
  * one by one do not wake the loop each. */
 #define CALM_CONNECTIONS 64
-#define RUN_PAUSE_US     (10 * CADRE_US_PER_MS)
+#define BUSY_RUN_MS      40
 
 #define CUT_MAX    32U /* connections that are being closed to make room */
 #define TLS_SUITES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -40,8 +40,7 @@ struct http_server {
     struct visits visits;
     struct http_requests requests;
     uint64_t looked_us; /* when slow connections were last looked for */
-    uint64_t ran_us;    /* when libmicrohttpd was last run */
-    bool pauses;        /* the timer runs it next, not its epoll */
+    bool busy;          /* the timer runs libmicrohttpd, and its epoll is not watched */
     bool closed_some;   /* connections, in this run */
 };
 
@@ -246,11 +245,22 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 /* ---- the loop ---- */
 
 static void on_timer(uv_timer_t *timer);
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+static void watch_epoll(struct http_server *server)
+{
+    bool busy = server->visits.count > CALM_CONNECTIONS;
+    if (busy && !server->busy) {
+        uv_poll_stop(&server->poll);
+    } else if (!busy && server->busy) {
+        uv_poll_start(&server->poll, UV_READABLE, on_ready);
+    }
+    server->busy = busy;
+}
 
 static void http_server_run(struct http_server *server)
 {
     uint64_t now_us = clock_monotonic_us();
-    server->ran_us = now_us;
     if (now_us - server->looked_us >= CADRE_US_PER_S) {
         server->looked_us = now_us;
         visits_cut(&server->visits, now_us, HTTP_REQUEST_MAX_US);
@@ -261,9 +271,11 @@ static void http_server_run(struct http_server *server)
     } while (server->closed_some);
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     bool waits = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES;
-    if (server->visits.count > 0 && (!waits || wait_ms > CADRE_US_PER_S / CADRE_US_PER_MS)) {
+    watch_epoll(server);
+    uint64_t longest_ms = server->busy ? BUSY_RUN_MS : CADRE_US_PER_S / CADRE_US_PER_MS;
+    if (server->visits.count > 0 && (!waits || wait_ms > longest_ms)) {
         waits = true;
-        wait_ms = CADRE_US_PER_S / CADRE_US_PER_MS;
+        wait_ms = longest_ms;
     }
     if (waits) {
         uv_timer_start(&server->timer, on_timer, wait_ms, 0);
@@ -272,16 +284,9 @@ static void http_server_run(struct http_server *server)
     }
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events);
-
 static void on_timer(uv_timer_t *timer)
 {
-    struct http_server *server = timer->data;
-    if (server->pauses) {
-        server->pauses = false;
-        uv_poll_start(&server->poll, UV_READABLE, on_ready);
-    }
-    http_server_run(server);
+    http_server_run(timer->data);
 }
 
 /* Not at once: a page may answer from wherever it is. */
@@ -295,15 +300,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    struct http_server *server = poll->data;
-    uint64_t since_us = clock_monotonic_us() - server->ran_us;
-    if (server->visits.count <= CALM_CONNECTIONS || since_us >= RUN_PAUSE_US) {
-        http_server_run(server);
-        return;
-    }
-    server->pauses = true;
-    uv_poll_stop(&server->poll);
-    uv_timer_start(&server->timer, on_timer, (RUN_PAUSE_US - since_us) / CADRE_US_PER_MS + 1, 0);
+    http_server_run(poll->data);
 }
 
 __attribute__((format(printf, 2, 0))) static void on_fault(

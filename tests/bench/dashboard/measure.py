@@ -10,8 +10,8 @@ TITLE = "the coordinator's CPU beside a job with steps of 1 ms, and HTTP clients
 CLIENTS = (0, 200)
 SECONDS = 10
 HERE = os.path.dirname(os.path.abspath(__file__))
-SHOWN = (("CPU, % of a core", "cpu_percent"), ("CPU of a step, us", "cpu_step_us"), ("steps/s", "steps_per_s"), ("answers/s", "answers_per_s"),
-         ("p50, ms", "p50_ms"), ("p99, ms", "p99_ms"))
+SHOWN = (("CPU, % of a core", "cpu_percent"), ("CPU of a step, us", "cpu_step_us"), ("steps/s", "steps_per_s"),
+         ("answers/s", "answers_per_s"), ("p50, ms", "p50_ms"), ("p99, ms", "p99_ms"))
 
 
 def cpu_s(pid):
