@@ -406,6 +406,18 @@ static void text_blame(
     }
 }
 
+bool health_slow(const struct core *core, const struct job *job, struct core_stall *ret_stall)
+{
+    if (!job->slow || job->phase != PHASE_RUN || job->outcome != 0) {
+        return false;
+    }
+    *ret_stall = (struct core_stall){.position = step_of(core, job),
+        .waited_us = core->now_us - job->progress_us,
+        .slot = facts_health_culprit(core, job)};
+    CADRE_ASSERT(ret_stall->slot == NONE || ret_stall->slot < job->tasks);
+    return true;
+}
+
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);

@@ -16,6 +16,8 @@ void health_slow_timeout(struct core *core, struct job *job);
 void health_halted(struct core *core, struct job *job);
 /* DEADLINE_STALL: replaces the task that others wait for. */
 void health_stall_timeout(struct core *core, struct job *job);
+/* The step that is shown as slow; false: none is. */
+bool health_slow(const struct core *core, const struct job *job, struct core_stall *ret_stall);
 /* "step 120 has not ended for 12 s ..."; false: no step is slow. */
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES]);
 

@@ -3,6 +3,7 @@
 #include "coordinator/core/state/state.h"
 
 #include "coordinator/core/turn/job_text.h"
+#include "coordinator/core/facts/health.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
@@ -17,6 +18,12 @@ static uint64_t views_committed(const struct job *job)
 {
     CADRE_ASSERT(job->applied.least <= job->released || job->phase != PHASE_RUN);
     return job->generation.number > 0 ? job->applied.least : 0;
+}
+
+bool core_job_stall(const struct core *core, struct job_id id, struct core_stall *ret_stall)
+{
+    const struct job *job = job_find(core, id);
+    return job != NULL && health_slow(core, job, ret_stall);
 }
 
 bool core_job(const struct core *core, struct job_id id, struct core_job_view *ret_view)
