@@ -32,6 +32,7 @@ struct directory_history {
     bool stalled;       /* a stall is recorded, and not its end: */
     bool culprit_known;
     uint64_t stall_position;
+    uint64_t stall_generation;
     uint64_t stalled_us; /* since when, by the wall clock */
 };
 

@@ -203,6 +203,7 @@ void engine_close(struct engine *engine)
     engine_drop_placements(engine);
     free(engine->placements);
     engine_history_free(&engine->history);
+    engine_history_page_free(&engine->history_page);
     engine_audit_free(&engine->audit);
     free(engine->turn.items);
     free(engine->changed);

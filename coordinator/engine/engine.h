@@ -153,12 +153,10 @@ const struct engine_counts *engine_counts(struct engine *engine);
 cadre_status engine_generations(struct engine *engine, struct job_id job, uint64_t after,
     struct verify_generation *ret_items, size_t max, size_t *ret_count, struct cadre_error *error);
 
-/* Events of the job's history with a number above `after`, at most `max`, in order; *ret_last is the
- * number of the newest. What the events point to is valid until `visit` returns. NOT_FOUND;
- * DATA_LOSS: one of them is damaged. */
-cadre_status engine_history(struct engine *engine, struct job_id job, uint64_t after, size_t max,
-    void (*visit)(void *user, const struct history_event *event), void *user, uint64_t *ret_last,
-    struct cadre_error *error);
+/* A page of a job's history: valid until the next event, flush or engine_history. NOT_FOUND;
+ * DATA_LOSS: an event of it is damaged. */
+cadre_status engine_history(struct engine *engine, const struct history_request *request,
+    struct history_response *ret_response, struct cadre_error *error);
 
 /* A page of the ledger: valid until the next event, flush or engine_verify. Nothing is kept between
  * two pages, in which the job may go on: client_message.h explains why they are one proof all the

@@ -35,6 +35,15 @@ struct turn_history {
     size_t capacity;
 };
 
+/* What engine_history returned last. */
+struct history_row;
+struct history_page {
+    struct history_event *events;
+    struct history_row *rows; /* their texts */
+    size_t count;
+    size_t capacity;
+};
+
 /* What engine_verify returned last. */
 struct audit {
     struct verify_generation *generations;
@@ -84,6 +93,7 @@ struct engine {
     size_t detail_capacity;
     struct task_info *task_infos; /* what engine_job_info returned last */
     struct audit audit;
+    struct history_page history_page;
     struct engine_counts counts;
     uint64_t arrived_us; /* the first arrival of this turn was read; 0: none was */
     uint8_t secret[STORE_SECRET_BYTES];
@@ -161,6 +171,9 @@ cadre_status engine_history_restore(
 void engine_history_fill(const struct engine *engine, size_t i, struct store_record *ret_record);
 /* history.c: frees the room for the events of a turn. */
 void engine_history_free(struct turn_history *history);
+
+/* history_page.c: frees the last page. */
+void engine_history_page_free(struct history_page *page);
 
 /* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);

@@ -175,6 +175,19 @@ static void history_note_plan(struct engine *engine, struct directory_entry *ent
 
 /* ---- tasks ---- */
 
+/* A record of a lost task does not explain the loss; the core's text does, of one of them. */
+static void describe_loss(
+    const struct engine *engine, const struct directory_entry *entry, struct turn_event *item)
+{
+    char shown[LIMIT_TEXT_BYTES];
+    char start[32];
+    snprintf(start, sizeof start, "task %" PRIu32 " ", item->event.slot);
+    if (core_job_text(engine->core, entry->id, shown) &&
+        strncmp(shown, start, strlen(start)) == 0) {
+        memcpy(item->text, shown, sizeof shown);
+    }
+}
+
 static void history_note_exit(
     struct engine *engine, struct directory_entry *entry, const struct core_record *record)
 {
@@ -193,6 +206,9 @@ static void history_note_exit(
     snprintf(item->text, sizeof item->text, "%s", exit->text);
     if (entry->tasks[slot].incarnation == record->task_exit.incarnation) {
         snprintf(item->worker, sizeof item->worker, "%s", entry->tasks[slot].worker);
+    }
+    if (lost) {
+        describe_loss(engine, entry, item);
     }
 }
 
@@ -297,6 +313,7 @@ static void history_note_stall(
     }
     history->stalled = true;
     history->stall_position = stall->position;
+    history->stall_generation = entry->generation;
     history->culprit_known = known;
 }
 
@@ -304,8 +321,10 @@ static void history_note_went_on(struct engine *engine, struct directory_entry *
 {
     struct directory_history *history = &entry->history;
     struct core_job_view view;
-    if (!core_job(engine->core, entry->id, &view) || !view.formed) {
-        return; /* its end, or the next generation, ends the stall */
+    if (!core_job(engine->core, entry->id, &view) || !view.formed ||
+        (view.committed <= history->stall_position &&
+            view.generation.number <= history->stall_generation)) {
+        return; /* the end of the step, of the generation or of the job ends the stall */
     }
     history->stalled = false;
     struct turn_event *item = history_add(engine, entry, HISTORY_WENT_ON);
@@ -470,6 +489,7 @@ static void take_stored(void *user, const struct history_event *event)
     case HISTORY_STALLED:
         history->stalled_us = event->time_us - event->waited_us;
         history->stall_position = event->position;
+        history->stall_generation = event->generation;
         history->culprit_known = event->slot != HISTORY_SLOT_NONE;
         history->stalled = true;
         break;
@@ -510,18 +530,4 @@ void engine_history_free(struct turn_history *history)
 {
     free(history->items);
     *history = (struct turn_history){0};
-}
-
-/* ---- readers ---- */
-
-cadre_status engine_history(struct engine *engine, struct job_id job, uint64_t after, size_t max,
-    void (*visit)(void *user, const struct history_event *event), void *user, uint64_t *ret_last,
-    struct cadre_error *error)
-{
-    if (engine_find_stored(engine, job) == NULL) {
-        return cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %" PRIu64
-                               ": see `cadre jobs`", job.n);
-    }
-    return engine->store->ops->history(
-        engine->store, job, after, max, visit, user, ret_last, error);
 }

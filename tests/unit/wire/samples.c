@@ -46,6 +46,8 @@
     X(drain_request)                                                                               \
     X(metrics_request)                                                                             \
     X(metrics_response)                                                                            \
+    X(history_request)                                                                             \
+    X(history_response)                                                                            \
     X(verify_request)                                                                              \
     X(verify_response)                                                                             \
     X(list_workers_request)                                                                        \
@@ -156,6 +158,10 @@ const struct sample samples[] = {
     {"metrics_request, bare", &kinds[KIND_metrics_request], &metrics_all},
     {"metrics_response", &kinds[KIND_metrics_response], &sample_metrics},
     {"metrics_response, bare", &kinds[KIND_metrics_response], &metrics_none},
+    {"history_request", &kinds[KIND_history_request], &history_some},
+    {"history_request, bare", &kinds[KIND_history_request], &history_all},
+    {"history_response", &kinds[KIND_history_response], &history},
+    {"history_response, bare", &kinds[KIND_history_response], &history_bare},
     {"verify_request", &kinds[KIND_verify_request], &verify_request},
     {"verify_request, first page", &kinds[KIND_verify_request], &verify_first},
     {"verify_response", &kinds[KIND_verify_response], &sample_verify},
