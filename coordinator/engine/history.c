@@ -468,6 +468,9 @@ void engine_history_record(struct engine *engine, struct directory_entry *entry,
     default:
         break; /* of each step, or beside one of these */
     }
+    if (entry != NULL && entry->history.stalled) {
+        engine_history_changed(engine, entry->id); /* after a start the core does not report it */
+    }
 }
 
 /* ---- a start of the coordinator ---- */

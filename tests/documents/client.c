@@ -90,6 +90,7 @@ static void a_job_is_looked_at(void **state)
     cadre_job *job;
     cadre_verification *proof;
     cadre_job_series *metrics;
+    cadre_history *history;
     OK(cadre_client_submit(client, &options, &submitted, NULL));
     OK(cadre_client_watch(client, submitted.job, until_it_ended, &job_state, NULL));
     assert_string_equal(cadre_job_state_name(job_state), "succeeded");
@@ -109,6 +110,10 @@ static void a_job_is_looked_at(void **state)
     OK(cadre_client_metrics(client, submitted.job, NULL, &metrics, NULL));
     assert_int_equal(metrics->count, 0); /* it reported nothing */
     cadre_result_release(metrics);
+    OK(cadre_client_history(client, submitted.job, 0, 0, &history, NULL));
+    assert_string_equal(cadre_event_kind_name(history->events[0].kind), "submitted");
+    assert_int_equal(history->events[history->count - 1].kind, CADRE_EVENT_ENDED);
+    cadre_result_release(history);
     assert_int_equal(
         cadre_client_checkpoint(client, submitted.job, &job, NULL), CADRE_FAILED_PRECONDITION);
 }

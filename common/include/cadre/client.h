@@ -432,7 +432,9 @@ typedef struct cadre_event {
 
 /* A page of a job's history: the result of cadre_client_history(). */
 typedef struct cadre_history {
-    const cadre_job *job; /* without its tasks */
+    uint64_t job;
+    const char *name;
+    cadre_job_state state;     /* of the job, now */
     const cadre_event *events; /* in order of number */
     size_t count;
     uint64_t last;    /* number of the job's newest event; 0: it has none */

@@ -112,7 +112,7 @@ static void a_lost_worker(void **state)
     report(stage, 1, 1, 0, 4, REPORT_ABORT);
     report(stage, 1, 1, 1, 4, REPORT_ABORT);
     flush(stage);
-    expect_history(stage, &after, "X");
+    expect_history(stage, &after, ""); /* two are too few: the job waits for a third */
     stage_close(stage);
 }
 
