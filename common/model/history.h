@@ -47,7 +47,7 @@ struct history_event {
     enum job_state state; /* of ENDING and ENDED */
     cadre_status code;
     const char *worker;
-    const char *roster; /* the tasks of the generation, as "0-2,5"; "0-2,5,..." when they are many */
+    const char *roster; /* the tasks of the generation, as "0-2,5"; ",..." when they are many */
     const char *text;   /* a sentence for people */
 };
 

@@ -74,6 +74,8 @@ void wire_arena_free(struct wire_arena *arena);
     X(metrics_response, MetricsResponse)                                                           \
     X(history_request, HistoryRequest)                                                             \
     X(history_response, HistoryResponse)                                                           \
+    X(trace_request, TraceRequest)                                                                 \
+    X(trace_response, TraceResponse)                                                               \
     X(verify_request, VerifyRequest)                                                               \
     X(verify_response, VerifyResponse)                                                             \
     X(list_workers_request, ListWorkersRequest)                                                    \

@@ -73,6 +73,8 @@ int verb_get(const struct cli *cli, int argc, char **argv);
 int verb_metrics(const struct cli *cli, int argc, char **argv);
 /* history.c: shows what happened to a job, and when. */
 int verb_history(const struct cli *cli, int argc, char **argv);
+/* trace.c: records what tasks do in some steps, and says where their time goes. */
+int verb_trace(const struct cli *cli, int argc, char **argv);
 /* verify.c: proves what a job consumed, or compares two jobs. */
 int verb_verify(const struct cli *cli, int argc, char **argv);
 /* drain.c: empties a worker. */

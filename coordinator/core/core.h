@@ -535,14 +535,6 @@ struct core_job_view {
 bool core_job(const struct core *core, struct job_id job, struct core_job_view *ret_view);
 /* What the job waits for, or why it ends, in a sentence; false: not live. */
 bool core_job_text(const struct core *core, struct job_id job, char ret_text[LIMIT_TEXT_BYTES]);
-/* A step that is shown as slow: it has not ended for slow_us and slow_factor times the median. */
-struct core_stall {
-    uint64_t position;  /* of the step */
-    uint64_t waited_us; /* since the last one was applied by all */
-    uint32_t slot;      /* the task that is waited for; UINT32_MAX: not known */
-};
-/* False: the job is not live, or no step of it is slow. A change of it is a JOB_CHANGED. */
-bool core_job_stall(const struct core *core, struct job_id job, struct core_stall *ret_stall);
 /* JOB_QUEUED to JOB_ENDING; false: not live. */
 bool core_job_state(const struct core *core, struct job_id job, enum job_state *ret_state);
 /* As core_job_view.committed; false: not live. */

@@ -151,8 +151,8 @@ void engine_fill_record(
 /* records.c: frees what is kept beside the records of the turn. */
 void engine_drop_placements(struct engine *engine);
 
-/* history.c: the events that follow from a record; `placements` of a start or a plan, else NULL. The
- * entry is NULL for a record of no job. */
+/* history.c: the events that follow from a record; `placements` of a start or a plan, else NULL.
+ * The entry is NULL for a record of no job. */
 void engine_history_record(struct engine *engine, struct directory_entry *entry,
     const struct core_record *record, const struct placements *placements);
 /* history.c: the core's state of the job changed: a stall began or ended. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "coordinator/core/stall.h"
 #include "coordinator/engine/engine_state.h"
 
 struct turn_event {
@@ -27,10 +28,6 @@ static bool history_make_room(struct engine *engine)
     size_t capacity = turn->capacity > 0 ? turn->capacity * 2 : 16;
     struct turn_event *grown = realloc(turn->items, capacity * sizeof *grown);
     if (grown == NULL) {
-        struct cadre_error error;
-        cadre_error_set(
-            &error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu events of a turn", capacity);
-        engine_break(engine, &error);
         return false;
     }
     turn->items = grown;
@@ -38,8 +35,8 @@ static bool history_make_room(struct engine *engine)
     return true;
 }
 
-/* An event of the entry's job, now; the caller fills in what its kind has. NULL: no memory, and the
- * engine is broken. */
+/* An event of the entry's job, now; the caller fills in what its kind has. NULL: no memory; the
+ * event is left out, because no decision uses it. */
 static struct turn_event *history_add(
     struct engine *engine, const struct directory_entry *entry, enum history_kind kind)
 {
@@ -110,11 +107,9 @@ static void describe_roster(const uint32_t *slots, size_t count, char text[LIMIT
     }
 }
 
-static void history_fill_roster(
-    const struct engine *engine, const struct placements *placements, struct turn_event *item)
+static void history_fill_roster(const struct placements *placements, struct turn_event *item)
 {
     uint32_t *slots = calloc(placements->count + 1, sizeof *slots);
-    (void)engine;
     item->event.tasks = (uint32_t)placements->count;
     if (slots == NULL) {
         return; /* the event counts them */
@@ -168,7 +163,7 @@ static void history_note_plan(struct engine *engine, struct directory_entry *ent
     item->event.position = resume;
     item->event.restarted = record->plan.restarted;
     item->event.undone = history->reached > resume ? history->reached - resume : 0;
-    history_fill_roster(engine, placements, item);
+    history_fill_roster(placements, item);
     history_note_cause(history, item);
     history->reached = resume;
 }

@@ -277,7 +277,11 @@ static void memory_apply(struct memory_store *memory, const struct store_record 
         return;
     }
     struct held_job *job = store_memory_find(memory, job_of(record));
-    memory_job_apply(&job->now, record);
+    if (record->record != NULL) {
+        memory_job_apply(&job->now, record);
+    } else {
+        memory_job_add_event(&job->now, record->event);
+    }
     if (job->id.n > memory->job_id_max) {
         memory->job_id_max = job->id.n;
     }

@@ -427,7 +427,7 @@ static bool event_is_kept(const void *item, const void *user)
     return number <= LIMIT_EVENTS_FIRST || number > *(const uint64_t *)user;
 }
 
-static void apply_event(struct memory_job *job, const struct history_event *event)
+void memory_job_add_event(struct memory_job *job, const struct history_event *event)
 {
     struct event_row row = {.event = *event};
     row.event.number = last_event(job) + 1;
@@ -464,10 +464,6 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
 {
     const struct core_record *core = record->record;
     struct core_restore_job *restore = &job->row.restore;
-    if (core == NULL) {
-        apply_event(job, record->event);
-        return;
-    }
     switch (core->type) {
     case CORE_RECORD_STARTED:
         job->row.started_us = record->wall_us;

@@ -74,6 +74,8 @@ cadre_status memory_job_prepare(
     struct memory_job *job, const struct store_record *record, struct cadre_error *error);
 /* Cannot fail once it is prepared. */
 void memory_job_apply(struct memory_job *job, const struct store_record *record);
+/* The same of an event. */
+void memory_job_add_event(struct memory_job *job, const struct history_event *event);
 /* Gives up the room of what was prepared and not applied. */
 void memory_job_settle(struct memory_job *job);
 

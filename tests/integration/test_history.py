@@ -41,7 +41,7 @@ def test_two_kills_a_stall_and_a_start_of_the_coordinator():
             os.kill(pids_of(info)[dead], signal.SIGKILL)
             learning.until(lambda info, before=before: info.generation > before, "another generation")
             learning.allow(allowed)
-            learning.until(lambda info, allowed=allowed: info.position >= allowed and info.roster == 2, "both are there")
+            learning.until(lambda info, allowed=allowed: info.position >= allowed and info.roster == 2, "both train")
         pids = pids_of(learning.until_position(30))
         os.kill(pids[1], signal.SIGSTOP)
         learning.allow(40)
@@ -60,12 +60,13 @@ def test_two_kills_a_stall_and_a_start_of_the_coordinator():
         shown = events(cluster, job)
         check_times(shown, began)
         # A joiner may wait at another step than the task that goes on: then that halts there, and they regroup.
+        if os.environ.get("SHOW"): print(cluster.cadre("history", str(job)).stdout.decode())
         order = [kind for kind in kinds(shown) if kind not in ("generation", "halted")]
         check_equal(order[:2], ["submitted", "started"], "how it begins")
         check_equal(sorted(order[2:4]), ["task_started 0", "task_started 1"], "its tasks")
         check_equal(order[4:11], ["task_ended 1", "task_started 1", "task_ended 0", "task_started 0", "stalled 1",
                                   "coordinator_restarted", "went_on"], "what happens")
-        check_equal(sorted(order[11:]), ["checkpoint", "ended", "task_ended 0", "task_ended 1"], "how it ends")
+        check_equal(sorted(order[11:]), ["checkpoint", "ended", "ending", "task_ended 0", "task_ended 1"], "how it ends")
         generations = of_kind(shown, "generation")
         check_equal([event["generation"] for event in generations], list(range(1, len(generations) + 1)), "generations")
         check_equal(sorted({event["position"] for event in generations})[:2], [0, 10], "where they go on")

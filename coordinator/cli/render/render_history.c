@@ -171,10 +171,9 @@ static void print_titles(
     struct tm broken;
     localtime_r(&seconds, &broken);
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S %Z", &broken);
-    fprintf(out, "%ssince %s%s\n%s%*s  %*s  %*s  %-*s  %s%s\n", colour_start(text_style, COLOUR_DIM),
-        date, colour_end(text_style, COLOUR_DIM), colour_start(text_style, COLOUR_DIM),
-        TIME_COLUMNS, "TIME", GEN_COLUMNS, "GEN", STEP_COLUMNS, "STEP", WHAT_COLUMNS, "EVENT",
-        "", colour_end(text_style, COLOUR_DIM));
+    fprintf(out, "%ssince %s\n%*s  %*s  %*s  EVENT%s\n", colour_start(text_style, COLOUR_DIM), date,
+        TIME_COLUMNS, "TIME", GEN_COLUMNS, "GEN", STEP_COLUMNS, "STEP",
+        colour_end(text_style, COLOUR_DIM));
 }
 
 void render_history(struct history_table *table, const cadre_history *history,

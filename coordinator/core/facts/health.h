@@ -3,6 +3,7 @@
 #ifndef CADRE_COORDINATOR_CORE_FACTS_HEALTH_H
 #define CADRE_COORDINATOR_CORE_FACTS_HEALTH_H
 
+#include "coordinator/core/stall.h"
 #include "coordinator/core/state/state.h"
 
 /* All applied `steps` more steps, or a plan was made: no wait counts any more. */

@@ -35,6 +35,7 @@ const struct seed_method seed_methods[] = {
     {METHOD_JOBS_VERIFY, METHOD_UNARY, "verify_request"},
     {METHOD_JOBS_METRICS, METHOD_UNARY, "metrics_request"},
     {METHOD_JOBS_HISTORY, METHOD_UNARY, "history_request"},
+    {METHOD_JOBS_TRACE, METHOD_SERVER_STREAM, "trace_request"},
     {METHOD_JOBS_CHECKPOINT, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_DRAIN, METHOD_UNARY, "drain_request"},
     {METHOD_JOBS_LIST_WORKERS, METHOD_UNARY, "list_workers_request"},
@@ -275,6 +276,10 @@ void seed_message(struct prng *prng, struct seed_world *world, const struct seed
         struct history_request request = *(const struct history_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);
         wire_pack_history_request(&request, buffer, &error);
+    } else if (strcmp(kind, "trace_request") == 0) {
+        struct trace_request request = *(const struct trace_request *)sample_of(prng, kind);
+        request.id.n = some_job(prng, world);
+        wire_pack_trace_request(&request, buffer, &error);
     } else if (strcmp(kind, "logs_request") == 0) {
         struct logs_request request = *(const struct logs_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);

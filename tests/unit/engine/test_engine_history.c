@@ -107,8 +107,9 @@ static void a_lost_worker(void **state)
         engine_tick(stage->engine, stage->now_us);
         flush(stage);
     }
-    expect_history(stage, &after, "task_lost g1 at 3 task 2.3 on two: task 2 was lost with worker two, which "
-                                  "was silent for 10 s\n");
+    expect_history(stage, &after,
+        "task_lost g1 at 3 task 2.3 on two: task 2 was lost with worker two, which was silent for "
+        "10 s\n");
     report(stage, 1, 1, 0, 4, REPORT_ABORT);
     report(stage, 1, 1, 1, 4, REPORT_ABORT);
     flush(stage);
