@@ -150,8 +150,8 @@ int verb_history(const struct cli *cli, int argc, char **argv)
                  "  cadre history 3 -n 20 -f\n"
                  "  cadre history 3 --json | jq '.events[] | select(.kind == \"stalled\")'\n"
                  "\n"
-                 "TIME counts from the submission, GEN is the generation, STEP the number of steps\n"
-                 "committed, or the step that the event concerns. A step alone is no event.\n"
+                 "TIME counts from the submission, GEN is the generation, STEP the number of\n"
+                 "committed steps, or the step that the event concerns. A step is no event.\n"
                  "A stall is a step that has not ended for the coordinator's --slow-after\n"
                  "and --slow-factor times the median. Of more than 4096 events the first 64 and\n"
                  "the newest are kept, with their job.\n",

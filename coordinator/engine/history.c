@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/core/stall.h"
 #include "coordinator/engine/engine_state.h"
 
 struct turn_event {
@@ -279,11 +278,11 @@ void engine_history_leaves(struct engine *engine, const char *worker)
 /* ---- stalls ---- */
 
 static void history_note_stall(
-    struct engine *engine, struct directory_entry *entry, const struct core_stall *stall)
+    struct engine *engine, struct directory_entry *entry, const struct core_job_view *view)
 {
     struct directory_history *history = &entry->history;
-    bool known = stall->slot != UINT32_MAX;
-    bool again = history->stalled && history->stall_position == stall->position;
+    bool known = view->stalled_slot != UINT32_MAX;
+    bool again = history->stalled && history->stall_position == view->stalled_step;
     if (again && (history->culprit_known || !known)) {
         return;
     }
@@ -291,12 +290,12 @@ static void history_note_stall(
     if (item == NULL) {
         return;
     }
-    item->event.position = stall->position;
-    item->event.waited_us = stall->waited_us;
+    item->event.position = view->stalled_step;
+    item->event.waited_us = view->stalled_us;
     if (known) {
         struct core_task_view task;
-        core_job_task(engine->core, entry->id, stall->slot, &task);
-        item->event.slot = stall->slot;
+        core_job_task(engine->core, entry->id, view->stalled_slot, &task);
+        item->event.slot = view->stalled_slot;
         item->event.incarnation = task.incarnation;
         snprintf(item->worker, sizeof item->worker, "%s", task.worker_name);
         size_t length = strlen(item->text);
@@ -304,27 +303,26 @@ static void history_note_stall(
             task.link.n == 0 ? "; nothing comes from its worker" : "");
     }
     if (!again) {
-        history->stalled_us = item->event.time_us - stall->waited_us;
+        history->stalled_us = item->event.time_us - view->stalled_us;
     }
     history->stalled = true;
-    history->stall_position = stall->position;
+    history->stall_position = view->stalled_step;
     history->stall_generation = entry->generation;
     history->culprit_known = known;
 }
 
-static void history_note_went_on(struct engine *engine, struct directory_entry *entry)
+static void history_note_went_on(
+    struct engine *engine, struct directory_entry *entry, const struct core_job_view *view)
 {
     struct directory_history *history = &entry->history;
-    struct core_job_view view;
-    if (!core_job(engine->core, entry->id, &view) || !view.formed ||
-        (view.committed <= history->stall_position &&
-            view.generation.number <= history->stall_generation)) {
+    if (!view->formed || (view->committed <= history->stall_position &&
+                             view->generation.number <= history->stall_generation)) {
         return; /* the end of the step, of the generation or of the job ends the stall */
     }
     history->stalled = false;
     struct turn_event *item = history_add(engine, entry, HISTORY_WENT_ON);
     if (item != NULL) {
-        item->event.position = view.committed;
+        item->event.position = view->committed;
         item->event.waited_us = item->event.time_us > history->stalled_us
                                     ? item->event.time_us - history->stalled_us
                                     : 0;
@@ -334,18 +332,17 @@ static void history_note_went_on(struct engine *engine, struct directory_entry *
 void engine_history_changed(struct engine *engine, struct job_id job)
 {
     struct directory_entry *entry = directory_find(&engine->directory, job);
-    struct core_stall stall;
-    uint64_t committed = 0;
-    if (entry == NULL) {
+    struct core_job_view view;
+    if (entry == NULL || !core_job(engine->core, job, &view)) {
         return;
     }
-    if (core_job_committed(engine->core, job, &committed) && committed > entry->history.reached) {
-        entry->history.reached = committed;
+    if (view.committed > entry->history.reached) {
+        entry->history.reached = view.committed;
     }
-    if (core_job_stall(engine->core, job, &stall)) {
-        history_note_stall(engine, entry, &stall);
+    if (view.stalled_us > 0) {
+        history_note_stall(engine, entry, &view);
     } else if (entry->history.stalled) {
-        history_note_went_on(engine, entry);
+        history_note_went_on(engine, entry, &view);
     }
 }
 

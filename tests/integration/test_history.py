@@ -5,7 +5,8 @@ import os
 import signal
 import time
 
-from cluster import Cluster
+from cluster import Cluster, script
+from http_api import OPEN, fetch
 from learning import FAST, FAST_WORKER, Learning, pids_of
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
@@ -32,7 +33,7 @@ def of_kind(shown, kind):
 def test_two_kills_a_stall_and_a_start_of_the_coordinator():
     began = time.time()
     slow = ["--slow-after", "1s", "--slow-factor", "2"]
-    with Cluster(workers=2, coordinator=[*FAST, *slow], worker=FAST_WORKER) as cluster:
+    with Cluster(workers=2, coordinator=[*FAST, *slow, *OPEN], worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2, workers_min=2, max_restarts=5, allowed=10)
         job = learning.job
         for dead, allowed in ((1, 20), (0, 30)):
@@ -60,13 +61,13 @@ def test_two_kills_a_stall_and_a_start_of_the_coordinator():
         shown = events(cluster, job)
         check_times(shown, began)
         # A joiner may wait at another step than the task that goes on: then that halts there, and they regroup.
-        if os.environ.get("SHOW"): print(cluster.cadre("history", str(job)).stdout.decode())
+
         order = [kind for kind in kinds(shown) if kind not in ("generation", "halted")]
         check_equal(order[:2], ["submitted", "started"], "how it begins")
         check_equal(sorted(order[2:4]), ["task_started 0", "task_started 1"], "its tasks")
         check_equal(order[4:11], ["task_ended 1", "task_started 1", "task_ended 0", "task_started 0", "stalled 1",
                                   "coordinator_restarted", "went_on"], "what happens")
-        check_equal(sorted(order[11:]), ["checkpoint", "ended", "ending", "task_ended 0", "task_ended 1"], "how it ends")
+        check_equal(sorted(order[11:]), ["checkpoint", "ended", "ending", "task_ended 0", "task_ended 1"], "the end")
         generations = of_kind(shown, "generation")
         check_equal([event["generation"] for event in generations], list(range(1, len(generations) + 1)), "generations")
         check_equal(sorted({event["position"] for event in generations})[:2], [0, 10], "where they go on")
@@ -84,6 +85,29 @@ def test_two_kills_a_stall_and_a_start_of_the_coordinator():
         check_in("task 1 on worker", stalled["text"], "who is waited for")
         check(went_on["position"] > 30 and went_on["waited_us"] >= stalled["waited_us"], f"{went_on}")
         check_equal((shown[-1]["kind"], shown[-1]["state"], shown[-1]["code"]), ("ended", "succeeded", "OK"), "the end")
+        check_equal(fetch(cluster.coordinator, f"/api/jobs/{job}/history"), history(cluster, job), "/api/")
+        some = fetch(cluster.coordinator, f"/api/jobs/{job}/history?after=3&limit=2")
+        check_equal(([event["number"] for event in some["events"]], some["more"]), ([4, 5], True), "a page")
+        refused = fetch(cluster.coordinator, f"/api/jobs/{job}/history?after=x", 400)
+        check_equal(refused["code"], "INVALID_ARGUMENT", "no number")
+
+
+def test_what_a_user_sees():
+    with Cluster(workers=1) as cluster:
+        job = cluster.client.run(script("echo a last line >&2; exit 3")).id
+        text = cluster.cadre("history", str(job)).stdout.decode()
+        for part in ("TIME", "submitted", "task started   task 0 on w0", "task 0 on w0 exited with status 3",
+                     "failed: "):
+            check_in(part, text, "the table")
+        check_equal([event["kind"] for event in events(cluster, job, "--limit", "2")],
+                    [event["kind"] for event in events(cluster, job)[-2:]], "the newest two")
+        followed = cluster.cadre("history", str(job), "-f", "--json").stdout.decode().splitlines()
+        check_equal([json.loads(line) for line in followed], events(cluster, job), "one that ended is followed")
+        for arguments, status, part in ((["77"], 1, "no job 77"), ([], 2, "which job"), ([str(job), "-n", "0"], 2, "limit"),
+                                        (["x"], 2, "x")):
+            done = cluster.cadre("history", *arguments, status=status)
+            check_in(part, done.stderr.decode(), f"history {arguments}")
+
 
 if __name__ == "__main__":
     run(globals())

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cadre/history.h"
+#include "cadre/client_history.h"
 #include "cadre/job.h"
 #include "cadre/status.h"
 
@@ -380,7 +380,7 @@ typedef struct cadre_metrics_options {
 CADRE_API cadre_status cadre_client_metrics(cadre_client *client, uint64_t job,
     const cadre_metrics_options *options, cadre_job_series **ret_metrics, const cadre_then *then);
 
-/* ---- what happened to a job (history.h) ---- */
+/* ---- what happened to a job (client_history.h) ---- */
 
 /* Fetches what happened to a job: events with a number above `after`, at most `limit` of them (0,
  * or more than 1024: 1024). They are in the coordinator's ledger with what they describe, so they

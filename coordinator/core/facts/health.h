@@ -3,7 +3,6 @@
 #ifndef CADRE_COORDINATOR_CORE_FACTS_HEALTH_H
 #define CADRE_COORDINATOR_CORE_FACTS_HEALTH_H
 
-#include "coordinator/core/stall.h"
 #include "coordinator/core/state/state.h"
 
 /* All applied `steps` more steps, or a plan was made: no wait counts any more. */
@@ -17,8 +16,9 @@ void health_slow_timeout(struct core *core, struct job *job);
 void health_halted(struct core *core, struct job *job);
 /* DEADLINE_STALL: replaces the task that others wait for. */
 void health_stall_timeout(struct core *core, struct job *job);
-/* The step that is shown as slow; false: none is. */
-bool health_slow(const struct core *core, const struct job *job, struct core_stall *ret_stall);
+/* For how long the step that is shown as slow has not ended; 0: none is. *ret_slot: NONE. */
+uint64_t health_slow(
+    const struct core *core, const struct job *job, uint64_t *ret_step, uint32_t *ret_slot);
 /* "step 120 has not ended for 12 s ..."; false: no step is slow. */
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES]);
 

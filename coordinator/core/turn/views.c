@@ -20,12 +20,6 @@ static uint64_t views_committed(const struct job *job)
     return job->generation.number > 0 ? job->applied.least : 0;
 }
 
-bool core_job_stall(const struct core *core, struct job_id id, struct core_stall *ret_stall)
-{
-    const struct job *job = job_find(core, id);
-    return job != NULL && health_slow(core, job, ret_stall);
-}
-
 bool core_job(const struct core *core, struct job_id id, struct core_job_view *ret_view)
 {
     const struct job *job = job_find(core, id);
@@ -58,6 +52,8 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .ps_job = job->ps_job,
         .formed = job->phase != PHASE_JOIN,
     };
+    ret_view->stalled_us =
+        health_slow(core, job, &ret_view->stalled_step, &ret_view->stalled_slot);
     CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
     return true;
 }

@@ -22,6 +22,7 @@ static const struct route routes[] = {
     {"jobs", METHOD_JOBS_LIST, api_jobs},
     {"jobs/*", METHOD_JOBS_GET, api_job},
     {"jobs/*/shards", METHOD_JOBS_GET, api_shards},
+    {"jobs/*/history", METHOD_JOBS_HISTORY, api_history},
     {"workers", METHOD_JOBS_LIST_WORKERS, api_workers},
     {"workers/*", METHOD_JOBS_LIST_WORKERS, api_worker},
 };
@@ -80,7 +81,8 @@ static cadre_status may_ask(
     CADRE_TRY(api_identify(api->daemon, api->request, &api->identity, error));
     if (route == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
-            "there is no %.200s: /api/ has version, cluster, jobs, jobs/ID, workers, workers/NAME",
+            "there is no %.200s: /api/ has version, cluster, jobs, jobs/ID, jobs/ID/history, "
+            "workers, workers/NAME",
             http_request_target(api->request)->path);
     }
     return authorize(&api->identity, route->method, error);

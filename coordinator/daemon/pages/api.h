@@ -48,6 +48,9 @@ void api_jobs(const struct api_request *api);
 void api_job(const struct api_request *api);
 void api_shards(const struct api_request *api);
 
+/* api_history.c: what happened to a job. */
+void api_history(const struct api_request *api);
+
 /* api_workers.c: the list, one of them. */
 void api_workers(const struct api_request *api);
 void api_worker(const struct api_request *api);

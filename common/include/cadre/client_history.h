@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What happened to a job and when, as its coordinator's ledger has it. What cadre_client_history()
  * of cadre/client.h gives; texts and lists live as long as the result that they are in. */
-#ifndef CADRE_HISTORY_H
-#define CADRE_HISTORY_H
+#ifndef CADRE_CLIENT_HISTORY_H
+#define CADRE_CLIENT_HISTORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
