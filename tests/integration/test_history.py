@@ -103,8 +103,8 @@ def test_what_a_user_sees():
                     [event["kind"] for event in events(cluster, job)[-2:]], "the newest two")
         followed = cluster.cadre("history", str(job), "-f", "--json").stdout.decode().splitlines()
         check_equal([json.loads(line) for line in followed], events(cluster, job), "one that ended is followed")
-        for arguments, status, part in ((["77"], 1, "no job 77"), ([], 2, "which job"), ([str(job), "-n", "0"], 2, "limit"),
-                                        (["x"], 2, "x")):
+        wrong = ((["77"], 1, "no job 77"), ([], 2, "which job"), ([str(job), "-n", "0"], 2, "within 1"), (["x"], 2, "x"))
+        for arguments, status, part in wrong:
             done = cluster.cadre("history", *arguments, status=status)
             check_in(part, done.stderr.decode(), f"history {arguments}")
 
