@@ -45,7 +45,7 @@ def test_two_kills_a_stall_and_a_start_of_the_coordinator():
             learning.until(lambda info, allowed=allowed: info.position >= allowed and info.roster == 2, "both train")
         pids = pids_of(learning.until_position(30))
         os.kill(pids[1], signal.SIGSTOP)
-        learning.allow(40)
+        learning.allow()
         wait_for("the stall is recorded", lambda: of_kind(events(cluster, job), "stalled"))
         cluster.coordinator.kill()
         cluster.coordinator.start()
@@ -54,7 +54,6 @@ def test_two_kills_a_stall_and_a_start_of_the_coordinator():
                  lambda: of_kind(events(cluster, job), "coordinator_restarted"))
         os.kill(pids[1], signal.SIGCONT)
         wait_for("it goes on", lambda: of_kind(events(cluster, job), "went_on"))
-        learning.allow()
         learning.end()
         learning.check_learned()
 
@@ -103,7 +102,8 @@ def test_what_a_user_sees():
                     [event["kind"] for event in events(cluster, job)[-2:]], "the newest two")
         followed = cluster.cadre("history", str(job), "-f", "--json").stdout.decode().splitlines()
         check_equal([json.loads(line) for line in followed], events(cluster, job), "one that ended is followed")
-        wrong = ((["77"], 1, "no job 77"), ([], 2, "which job"), ([str(job), "-n", "0"], 2, "within 1"), (["x"], 2, "x"))
+        wrong = ((["77"], 1, "no job 77"), ([], 2, "which job"), ([str(job), "-n", "0"], 2, "within 1"),
+                 (["x"], 2, "x"))
         for arguments, status, part in wrong:
             done = cluster.cadre("history", *arguments, status=status)
             check_in(part, done.stderr.decode(), f"history {arguments}")
