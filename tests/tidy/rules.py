@@ -74,7 +74,7 @@ LAYERS = {
     "coordinator/daemon/traces/": WIRE + ["common/rpc/", "coordinator/engine/engine.h", "coordinator/daemon/base/",
                                           "coordinator/daemon/traces/"],
     "coordinator/daemon/series/": WIRE + ["common/rpc/", "coordinator/engine/engine.h", "coordinator/daemon/base/",
-                                          "coordinator/daemon/contents/storage.h", "coordinator/series/series.h",
+                                          "coordinator/daemon/contents/storage.h", "coordinator/series/",
                                           "coordinator/daemon/series/"],
     "coordinator/series/": MODEL + ["coordinator/series/"],
     "coordinator/cli/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/gpus.h",
