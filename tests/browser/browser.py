@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chromium without a screen, driven by Debian's chromium-driver and python3-selenium, and what a test asks of a page."""
+"""Chromium without a screen, driven by Debian's chromium-driver and python3-selenium: what a test asks of a page."""
 import json
 import os
 import shutil

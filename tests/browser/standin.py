@@ -98,8 +98,9 @@ def story(found):
 def curves(found):
     """`loss` has buckets, then points with a gap; `rate` spans magnitudes; one name attacks."""
     loss = [[step, 100 / step if step % 50 else "NaN"] for step in range(257, 901)]
-    bucket = [{"first_step": 64 * i + 1, "last_step": 64 * (i + 1), "count": 64, "not_finite": 0, "minimum": 0.5 / (i + 1),
-               "maximum": 2 / (i + 1), "mean": 1 / (i + 1), "last": 1 / (i + 1)} for i in range(4)]
+    bucket = [{"first_step": 64 * i + 1, "last_step": 64 * (i + 1), "count": 64, "not_finite": 0,
+               "minimum": 0.5 / (i + 1), "maximum": 2 / (i + 1), "mean": 1 / (i + 1), "last": 1 / (i + 1)}
+              for i in range(4)]
     rate = [[step, 10 ** (-step / 200)] for step in range(1, 901)]
     generations = [{"generation": n + 1, "first_step": first, "tasks": found["workers"], "restarted": n == 2,
                     "began_us": second(4)} for n, first in enumerate((0, 600, 700))]
@@ -156,8 +157,8 @@ def answer_of_job(parts, values):
         return log_page(found, values)
     if about == "shards":
         files = [{"name": f"part-{i}{ATTACK}", "rank": i % 3, "read": i, "total": 100} for i in range(500)]
-        return {"id": found["id"], "datasets": [{"dataset": ATTACK, "policy": "FILE", "epoch": 4, "step": 5, "readers": 3,
-                                                 "file_count": 500, "files_read": 0, "files": files}]}
+        return {"id": found["id"], "datasets": [{"dataset": ATTACK, "policy": "FILE", "epoch": 4, "step": 5,
+                                                 "readers": 3, "file_count": 500, "files_read": 0, "files": files}]}
     if about == "verification":
         epoch = {"stream": 1, "name": "train", "epoch": 0, "steps": 10, "steps_whole": 10, "samples": 160,
                  "source_samples": 160, "verdict": "exact", "text": "every one of 160 samples exactly once"}

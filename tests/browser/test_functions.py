@@ -28,10 +28,12 @@ def test_values_as_text():
                  ("bytes", [3 << 40], "3.0 TiB"), ("age", [119_000_000], "119 s"), ("age", [120_000_000], "2 min"),
                  ("age", [-5], "0 s"), ("duration", [350_000], "350 ms"), ("duration", [4_250_000], "4.2 s"),
                  ("duration", [187_000_000], "3:07 min"), ("duration", [3_729_000_000], "1:02:09 h"),
-                 ("count", [1234567], "1,234,567"), ("plural", [1, "task"], "1 task"), ("plural", [2, "task"], "2 tasks"),
+                 ("count", [1234567], "1,234,567"), ("plural", [1, "task"], "1 task"),
+                 ("plural", [2, "task"], "2 tasks"),
                  ("value", ["NaN"], "NaN"), ("value", ["-Infinity"], "−∞"), ("value", [None], "–"),
                  ("value", [0.123456789], "0.123457"), ("value", [1e-9], "1e-9"), ("value", [-42], "-42"),
-                 ("clean", ["a\x1b[0m\n\u202eb"], "a\\x1b[0m\\x0a\\u202eb"), ("cleanLogText", ["a\tb\x07"], "a\tb\\x07"),
+                 ("clean", ["a\x1b[0m\n\u202eb"], "a\\x1b[0m\\x0a\\u202eb"),
+                 ("cleanLogText", ["a\tb\x07"], "a\tb\\x07"),
                  ("utc", [1_790_000_000_123_000], "2026-09-21 14:13:20.123 UTC")]
         for name, arguments, wanted in cases:
             check_equal(f("format.js", name, *arguments), wanted, f"{name}({arguments})")
@@ -42,7 +44,8 @@ def test_done_is_that_of_the_command():
         progress = {"epoch": 1, "epochs": 4, "step": 5, "steps": 10}
         for state, given, wanted in [("running", progress, "37%"), ("succeeded", progress, "100%"),
                                      ("succeeded", None, "–"), ("running", progress | {"epochs": 0}, "–"),
-                                     ("running", progress | {"step": 11}, "25%"), ("running", progress | {"steps": 0}, "25%")]:
+                                     ("running", progress | {"step": 11}, "25%"),
+                                     ("running", progress | {"steps": 0}, "25%")]:
             check_equal(f("format.js", "donePercent", {"state": state, "progress": given}), wanted, f"{state}, {given}")
 
 
@@ -86,10 +89,10 @@ def test_a_series_as_a_line():
         check_equal(f("chart.js", "rangeOf", [samples], False)["low"] < -1, True, "the range has the least value")
         check_equal(f("chart.js", "rangeOf", [samples], True)["low"] > 0, True, "by magnitude only what is positive")
         check_equal(f("chart.js", "rangeOf", [[{"value": None}]], False), None, "no value, no range")
-        check_equal(f("chart.js", "readOut", samples[0]), "3 (1 to 5 in steps 1 to 2)", "a bucket is read with its range")
+        check_equal(f("chart.js", "readOut", samples[0]), "3 (1 to 5 in steps 1 to 2)", "a bucket with its range")
         check_equal(f("chart.js", "readOut", samples[3]), "NaN", "a gap says why")
-        path = f.page.module("const m = await import('/assets/chart.js'); return m.pathOf(m.samplesOf(args[0]), (x) => x,"
-                             "(y) => y, (sample) => sample.value !== null);", SERIES)
+        path = f.page.module("const m = await import('/assets/chart.js'); return m.pathOf(m.samplesOf(args[0]),"
+                             "(x) => x, (y) => y, (sample) => sample.value !== null);", SERIES)
         check_equal(path, "M2.0 3.0h0M5.0 2.0h0M7.0 4.0h0M9.0 -1.0h0", "each gap ends a run, lone values are dots")
 
 
@@ -97,7 +100,8 @@ def test_thinning_keeps_the_extremes():
     with Functions() as f:
         kept = f.page.module(
             "const m = await import('/assets/chart.js'); const samples = [];"
-            "for (let i = 0; i < 40000; i++) samples.push({ step: i, value: i === 777 ? 1e6 : i === 30001 ? null : i % 13 });"
+            "const at = (i) => i === 777 ? 1e6 : i === 30001 ? null : i % 13;"
+            "for (let i = 0; i < 40000; i++) samples.push({ step: i, value: at(i) });"
             "const thin = m.thin(samples, (step) => step / 100);"
             "return [thin.length, thin.some((one) => one.value === 1e6), thin.some((one) => one.value === null),"
             " thin.every((one, i) => i === 0 || thin[i - 1].step < one.step)];")
@@ -108,7 +112,8 @@ def test_what_a_history_means():
     with Functions() as f:
         events = story(one_job(STORY))
         ledger = f("ledger.js", "readLedger", events, one_job(STORY), second(90))
-        spans = {task["task"]: [(span["outcome"], span["worker"]) for span in task["spans"]] for task in ledger["tasks"]}
+        spans = {task["task"]: [(span["outcome"], span["worker"]) for span in task["spans"]]
+                 for task in ledger["tasks"]}
         check_equal(spans, {0: [("lost", "w0000"), ("open", "w0000")], 1: [("lost", "w0001"), ("open", "w0009")],
                             2: [("open", "w0002")]}, "who did the steps")
         check_equal([(g["number"], g["first"], g["counted"], g["reached"]) for g in ledger["generations"]],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page before a stand-in: names that attack, 10,000 jobs, narrow screens, the dark, the keyboard, a coordinator that
-is away. What is shown of a real cluster is tested in test_live.py."""
+"""The page before a stand-in: names that attack, 10,000 jobs, narrow screens, the dark, the keyboard, a coordinator
+that is away. What is shown of a real cluster is tested in test_live.py."""
 from browser import Browser
 from standin import JOBS, STORY, WIDE, Standin
 from testing import check, check_equal, check_in, run, wait_for
@@ -89,7 +89,8 @@ def test_320_pixels():
 CONTRAST = """
 const channels = (text) => { const canvas = new OffscreenCanvas(1, 1).getContext("2d"); canvas.fillStyle = text;
   canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
-const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+  .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
   .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
 const behind = (element) => { for (let e = element; e; e = e.parentElement) { const back = channels(
   getComputedStyle(e).backgroundColor); if (back[3] > 250) return back; } return channels("white"); };
@@ -97,12 +98,14 @@ const low = [];
 const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 for (let node = walk.nextNode(); node; node = walk.nextNode()) {
   const element = node.parentElement;
-  if (!node.data.trim() || !element.getClientRects().length || element.closest(".unseen, .skip, dialog, noscript, option")) continue;
+  if (!node.data.trim() || !element.getClientRects().length) continue;
+  if (element.closest(".unseen, .skip, dialog, noscript, option")) continue;
   const style = getComputedStyle(element);
   const ink = light(channels(element instanceof SVGElement ? style.fill : style.color));
   const back = light(behind(element instanceof SVGElement ? element.closest("svg").parentElement : element));
   const contrast = (Math.max(ink, back) + 0.05) / (Math.min(ink, back) + 0.05);
-  if (contrast < 4.5) low.push(`${contrast.toFixed(2)}: ${node.data.slice(0, 40)} (${element.className.baseVal ?? element.className})`);
+  const name = element.className.baseVal ?? element.className;
+  if (contrast < 4.5) low.push(`${contrast.toFixed(2)}: ${node.data.slice(0, 40)} (${name})`);
 }
 return low.slice(0, 5);
 """
@@ -142,7 +145,9 @@ def test_the_keyboard_reaches_the_logs():
         page.run("document.activeElement.blur()")
         page.press("?")
         page.wait_text("the list of workers", "#dialog")
-        page.press(Keys.ESCAPE, "w")
+        page.press(Keys.ESCAPE)
+        wait_for("the dialog is closed", lambda: not page.run("return document.getElementById('dialog').open"))
+        page.press("w")
         page.wait_text("w0000 to w0099")
         page.press("g")
         page.wait_text("Jobs running")
@@ -170,7 +175,8 @@ def test_charts_and_the_timeline_are_read_by_keys():
         check_equal(page.count(".chart .curve:not(.key .curve)"), 2, "both lines with positive values are in one chart")
         opened(page, standin, f"#/jobs/{STORY}")
         page.wait_count("svg.timeline .lost", 2)
-        shapes = {name: page.count(f"svg.timeline {name}") for name in (".undone", ".stall", ".checkpoint", ".generation")}
+        names = (".undone", ".stall", ".checkpoint", ".generation")
+        shapes = {name: page.count(f"svg.timeline {name}") for name in names}
         check_equal(shapes, {".undone": 1, ".stall": 1, ".checkpoint": 2, ".generation": 3}, "shapes of the picture")
         page.run("document.querySelector('svg.timeline').focus()")
         page.press(Keys.END)
@@ -214,7 +220,8 @@ def test_actions_are_confirmed_and_need_a_role():
         opened(page, standin, f"#/jobs/{STORY}")
         page.click('[data-key="cancel"]')
         page.wait_text("cannot be undone", "#dialog")
-        check_equal(page.run("return document.activeElement.textContent"), "Let it run", "what is harmless has the focus")
+        focused = page.run("return document.activeElement.textContent")
+        check_equal(focused, "Let it run", "the harmless one has the focus")
         page.click("#dialog button")
         check_equal(standin.posted, [], "nothing was asked for")
         page.click('[data-key="cancel"]')
@@ -256,7 +263,7 @@ def test_readers_of_screens_and_motion():
             check_equal(wrong, [], f"what has no name in {view}")
         opened(page, standin, f"#/jobs/{STORY}")
         page.media("prefers-reduced-motion", "no-preference")
-        moves = "return getComputedStyle(document.querySelector('.badge .icon')).animationName"
+        moves = "return getComputedStyle(document.querySelector('h1 + .badge .icon')).animationName"
         check_equal(page.run(moves), "breathe", "a running job's mark moves")
         page.media("prefers-reduced-motion", "reduce")
         check_equal(page.run(moves), "none", "unless the reader wants less motion")

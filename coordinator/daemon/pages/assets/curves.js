@@ -5,7 +5,7 @@ import { get, query } from "./api.js";
 import { Chart, samplesOf } from "./chart.js";
 import { h, slot } from "./dom.js";
 import { clean, count, plural } from "./format.js";
-import { failure, nothing, waiting } from "./notices.js";
+import { nothing, partFailure, waiting } from "./notices.js";
 
 const OVERLAP = 256;       // steps that are asked for again: the values of one step may come in several answers
 const POINTS_MAX = 6000;   // more than the coordinator keeps one by one: all is asked for again
@@ -63,7 +63,7 @@ export function curves(job, app) {
     h("div", { class: "head" }, h("h2", {}, "Curves"),
       metrics?.series.length > 1 ? toggle("All in one", "together") : null,
       metrics?.series.length > 0 ? toggle("Log scale", "log") : null), body)];
-  if (!metrics) return panel(app.error(key) ? failure(app.error(key)) : waiting());
+  if (!metrics) return panel(app.error(key) ? partFailure(app.error(key)) : waiting());
   if (metrics.series.length === 0) {
     return panel(nothing("The program has reported no values.", "Each step may report some:",
       h("div", {}, h("pre", {}, "cadre_report(\"loss\", loss);"))));

@@ -5,7 +5,7 @@ import { get, query } from "./api.js";
 import { h, slot } from "./dom.js";
 import { clean, clock, count, plural, utc } from "./format.js";
 import { describe, isTask, kindName, readLedger } from "./ledger.js";
-import { nothing, failure, waiting } from "./notices.js";
+import { nothing, partFailure, waiting } from "./notices.js";
 import { link } from "./router.js";
 import { ROWS, Timeline, legend } from "./timeline.js";
 
@@ -45,7 +45,7 @@ export function ledgerPanels(job, values, app) {
   const head = (...rest) => h("div", { class: "head" }, h("h2", {}, "Ledger"), rest);
   if (!history || history.events.length === 0) {
     const body = history ? nothing("This job has no recorded history.", "It ran under an earlier version.")
-      : app.error(key) ? failure(app.error(key)) : waiting();
+      : app.error(key) ? partFailure(app.error(key)) : waiting();
     return [h("section", { class: "panel", "aria-label": "Ledger" }, head(), body)];
   }
   const view = values.by === "step" ? "step" : "time";

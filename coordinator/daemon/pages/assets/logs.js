@@ -4,6 +4,7 @@
 import { get, query } from "./api.js";
 import { h } from "./dom.js";
 import { bytes, cleanLogText, clock, plural, utc } from "./format.js";
+import { partFailure } from "./notices.js";
 import { link } from "./router.js";
 
 const LINES_MAX = 2000; // in the page; older ones are dropped
@@ -49,7 +50,7 @@ export const logs = {
     return h("section", { class: "panel", "aria-label": "Logs", "data-key": "logs" }, h("div", { class: "head" },
       h("h2", {}, "Logs"), chooser(job, task, app), search(app), h("button", { "data-key": "follow", "aria-pressed":
         String(pane.follow), onclick: () => follow(!pane.follow, app) }, pane.follow ? "Following" : "Follow")),
-    error && !error.away ? h("div", { class: "empty" }, error.message) : null,
+    error && !error.away ? partFailure(error) : null,
     empty ? h("div", { class: "empty" }, job.final ? "The task printed nothing."
       : "The task has printed nothing yet.") : null,
     holder(key), h("div", { class: "foot" }, h("span", {}, `${plural(pane.lines.length, "line")} shown`),

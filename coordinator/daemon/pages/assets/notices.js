@@ -22,6 +22,11 @@ export function failure(error) {
   return nothing(error.status === 404 ? "There is none." : "The coordinator refused this.", clean(error.message));
 }
 
+// The same of a part of a job that is there: the part may be one that an earlier coordinator does not answer.
+export function partFailure(error) {
+  return error.status === 404 ? nothing("Not available from this coordinator.", clean(error.message)) : failure(error);
+}
+
 // What is true of the whole page: the coordinator is away, or refuses changes for want of space.
 export function banner(app) {
   const away = app.poller.away;

@@ -4,7 +4,7 @@
 import { badge } from "./badges.js";
 import { h } from "./dom.js";
 import { clean, clock, count, plural } from "./format.js";
-import { failure, nothing, waiting } from "./notices.js";
+import { nothing, partFailure, waiting } from "./notices.js";
 
 const SHOWN = 100;
 const column = (name, classes) => h("th", { scope: "col", class: classes }, name);
@@ -14,7 +14,7 @@ export function shards(job, app) {
   const answer = app.data(key);
   const section = (title, ...body) => h("section", { class: "panel", "aria-label": "Shards", "data-key": title },
     h("div", { class: "head" }, h("h2", {}, title)), body);
-  if (!answer) return [section("Shards", app.error(key) ? failure(app.error(key)) : waiting())];
+  if (!answer) return [section("Shards", app.error(key) ? partFailure(app.error(key)) : waiting())];
   if (answer.datasets.length === 0) {
     return [section("Shards", nothing("The job has reported no dataset.",
       "A program that takes its batches from a distributed dataset shows here which task reads what."))];
@@ -44,7 +44,7 @@ export function proof(job, app) {
   const section = (title, ...body) => h("section", { class: "panel", "aria-label": title, "data-key": title },
     h("div", { class: "head" }, h("h2", {}, title), title === "Proof" && answer ? badge(answer.conclusion) : null),
     body);
-  if (!answer) return [section("Proof", app.error(key) ? failure(app.error(key)) : waiting())];
+  if (!answer) return [section("Proof", app.error(key) ? partFailure(app.error(key)) : waiting())];
   return [section("Proof", verdict(answer)), epochs(answer, section), generations(answer, section)];
 }
 
