@@ -139,11 +139,28 @@ __attribute__((format(printf, 4, 5))) static void explain_epoch(cadre_verified_e
     epoch->verdict = verdict;
 }
 
+/* Whether as many samples were consumed as the source has, in all of its steps. */
+static bool may_be_whole(const cadre_verified_epoch *epoch)
+{
+    return epoch->source_samples != 0 && epoch->samples == epoch->source_samples &&
+           (epoch->steps_whole == 0 || epoch->steps == epoch->steps_whole);
+}
+
+uint64_t verification_ids(const cadre_verification *verification)
+{
+    uint64_t ids = 0;
+    for (size_t i = 0; i < verification->epoch_count; i++) {
+        const cadre_verified_epoch *epoch = &verification->epochs[i];
+        uint64_t more = may_be_whole(epoch) ? epoch->source_samples : 0;
+        ids = more < UINT64_MAX - ids ? ids + more : UINT64_MAX;
+    }
+    return ids;
+}
+
 /* Whether each id of the source was consumed once. */
 static bool is_whole_source(const cadre_verified_epoch *epoch, const struct evidence *evidence)
 {
-    if (epoch->source_samples == 0 || epoch->samples != epoch->source_samples ||
-        (epoch->steps_whole != 0 && epoch->steps != epoch->steps_whole)) {
+    if (!may_be_whole(epoch)) {
         return false;
     }
     struct digest_key key = digest_key_make(epoch->name, strlen(epoch->name), epoch->epoch);

@@ -12,6 +12,10 @@
 cadre_verification *verification_new(
     const struct verify_response *response, struct wire_arena *arena);
 
+/* How many ids of samples verification_evaluate() digests again: a second is enough for some
+ * hundred million. What a job's tasks reported may be any number. */
+uint64_t verification_ids(const cadre_verification *verification);
+
 /* Fills in the verdicts of a cadre_verification, as far as the options ask for them; takes long for
  * large sources. */
 void verification_evaluate(cadre_verification *verification, const cadre_verify_options *options);

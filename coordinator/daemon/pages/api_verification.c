@@ -14,6 +14,9 @@
 #define GOOD_US_MAX   (100 * CADRE_US_PER_S)
 #define GOOD_US_ENDED (600 * CADRE_US_PER_S)
 
+/* A proof that digests more samples takes a thread for seconds, and is left to the command. */
+#define IDS_MAX UINT64_C(1000000000)
+
 struct proof {
     struct api_deferred base;
     struct proof *behind; /* waits for this one's end */
@@ -34,11 +37,18 @@ static void judge(struct proof *proof)
 {
     const cadre_verify_options options = {0};
     cadre_verification *verification = audit_pages_result(&proof->pages);
-    if (verification != NULL) {
+    if (verification != NULL && verification_ids(verification) > IDS_MAX) {
+        cadre_error_set(&proof->base.error, CADRE_FAILED_PRECONDITION,
+            "the proof of job %llu is over more samples than the coordinator judges for a page: "
+            "run "
+            "`cadre verify %llu`",
+            (unsigned long long)proof->base.job.n, (unsigned long long)proof->base.job.n);
+    } else if (verification != NULL) {
         verification_evaluate(verification, &options);
+        api_deferred_take(&proof->base, json_of_verification(verification));
+    } else {
+        api_deferred_take(&proof->base, NULL);
     }
-    api_deferred_take(
-        &proof->base, verification != NULL ? json_of_verification(verification) : NULL);
     cadre_result_release(verification);
 }
 
