@@ -59,7 +59,7 @@ static void print_notes(const struct invocation *invocation, const cadre_login *
     time_t seconds = (time_t)(login->expires_us / CADRE_US_PER_S);
     struct tm broken;
     if (login->http_tls) {
-        fputs("The browser has to show a certificate of the cluster. It imports yours from a file:\n"
+        fputs("The browser has to show a certificate of the cluster. It imports yours from:\n"
               "  openssl pkcs12 -export -in cert.pem -inkey key.pem -certfile ca.pem -out me.p12\n",
             stderr);
         return;
@@ -126,14 +126,14 @@ int verb_dashboard(const struct cli *cli, int argc, char **argv)
         .summary =
             "Prints the address of the coordinator's page for a browser: workers, queue, jobs with "
             "their curves, history and logs. The address has a token with your rights: those of "
-            "your certificate's role, and all on a Unix socket. It is valid for 12 hours, and until "
-            "the coordinator is started again. The coordinator serves the page where --http says.",
+            "your certificate's role, and all on a Unix socket. It is valid for 12 hours, and "
+            "until the coordinator is started again. The coordinator's --http serves the page.",
         .notes = "  cadre dashboard\n"
                  "  xdg-open \"$(cadre dashboard --print)\"\n"
-                 "  cadre -c cluster:9460 --tls-dir ~/cadre dashboard    from another host: says how\n"
+                 "  cadre -c cluster:9460 --tls-dir ~/cadre dashboard     from another host\n"
                  "\n"
-                 "The token is behind the #, which a browser sends to no server; the page takes it\n"
-                 "out of the address. Scripts send it as \"Authorization: Bearer TOKEN\" to /api/.\n",
+                 "The token is behind the #, which a browser sends to no server; the page takes\n"
+                 "it out of the address. Scripts send it to /api/: \"Authorization: Bearer TOKEN\".\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 0};

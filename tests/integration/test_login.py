@@ -13,7 +13,10 @@ HTTP = ["--http", "127.0.0.1:0"]
 
 def ask(cluster, token, path="/api/version", method="GET", body=None):
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    status, answer, _ = request(http_port(cluster.coordinator), path, headers, method, body)
+    port = http_port(cluster.coordinator)
+    if method == "POST":
+        headers |= {"Origin": f"http://127.0.0.1:{port}", "Sec-Fetch-Site": "same-origin"}
+    status, answer, _ = request(port, path, headers, method, body)
     return status, json.loads(answer)
 
 

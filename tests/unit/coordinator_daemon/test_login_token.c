@@ -89,11 +89,11 @@ static void each_change_makes_it_void(void **state)
     assert_void(&other, token, NOW, "not of this start"); /* another start of the coordinator */
     for (size_t i = 0; i < strlen(token); i++) {
         for (int bit = 0; bit < 7; bit++) {
-            strcpy(changed, token);
+            memcpy(changed, token, sizeof token);
             changed[i] = (char)(changed[i] ^ (1 << bit));
             assert_void(&key, changed, NOW, "not whole");
         }
-        strcpy(changed, token);
+        memcpy(changed, token, sizeof token);
         changed[i] = '\0'; /* it is cut off */
         assert_void(&key, changed, NOW, "not whole");
     }
