@@ -133,7 +133,7 @@ int verb_dashboard(const struct cli *cli, int argc, char **argv)
                  "  cadre -c cluster:9460 --tls-dir ~/cadre dashboard     from another host\n"
                  "\n"
                  "The token is behind the #, which a browser sends to no server; the page takes\n"
-                 "it out of the address. Scripts send it to /api/: \"Authorization: Bearer TOKEN\".\n",
+                 "it out of the address. A script sends \"Authorization: Bearer TOKEN\".\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 0};
