@@ -81,6 +81,15 @@ SERIES = {"name": "loss", "stride": 2, "buckets": [
      "last": "NaN"}], "points": [[5, 2], [6, "NaN"], [7, 4], [8, "Infinity"], [9, -1]]}
 
 
+def test_labels_of_generations_do_not_hide_each_other():
+    with Functions() as f:
+        marks = [{"x": x, "number": i + 2} for i, x in enumerate((10, 14, 60, 200, 205, 210))]
+        labels = f("scale.js", "generationLabels", marks, 40, 230)
+        check_equal([(one["x"], one["text"], one["alone"], one["room"]) for one in labels],
+                    [(10, "g2–3", False, 50), (60, "g4", True, 140), (200, "g5–7", False, 30)], "three labels for six")
+        check_equal(f("scale.js", "generationLabels", [], 40, 230), [], "none")
+
+
 def test_a_series_as_a_line():
     with Functions() as f:
         samples = f("chart.js", "samplesOf", SERIES)
