@@ -3,6 +3,7 @@
 #include "coordinator/core/state/state.h"
 
 #include "coordinator/core/turn/job_text.h"
+#include "coordinator/core/facts/health.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
@@ -51,6 +52,8 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .ps_job = job->ps_job,
         .formed = job->phase != PHASE_JOIN,
     };
+    ret_view->stalled_us =
+        health_slow(core, job, &ret_view->stalled_step, &ret_view->stalled_slot);
     CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
     return true;
 }
