@@ -135,6 +135,23 @@ def test_what_a_history_means():
         check("\x1b" not in f("ledger.js", "describe", events[7] | {"text": ATTACK}), "control characters are shown")
 
 
+def test_tasks_of_an_ending_job_are_stopped_not_lost():
+    with Functions() as f:
+        base = {"position": 0, "generation": 1, "worker": "w0", "text": ""}
+        events = [base | {"number": i + 1, "time_us": second(i)} | one for i, one in enumerate([
+            {"kind": "task_started", "task": 0, "incarnation": 1}, {"kind": "task_started", "task": 1},
+            {"kind": "task_ended", "task": 0, "exit_code": 1, "exit_signal": None}, {"kind": "ending"},
+            {"kind": "task_ended", "task": 1, "exit_code": None, "exit_signal": 15}])]
+        ledger = f("ledger.js", "readLedger", events, one_job(STORY), second(90))
+        check_equal([task["spans"][0]["outcome"] for task in ledger["tasks"]], ["failed", "ended"], "outcomes")
+        stalls = [{"kind": "stalled", "time_us": second(20), "task": 0, "waited_us": 10_000_000, "position": 7},
+                  {"kind": "stalled", "time_us": second(25), "task": 1, "waited_us": 15_000_000, "position": 7},
+                  {"kind": "went_on", "time_us": second(30), "position": 8, "waited_us": 20_000_000}]
+        ledger = f("ledger.js", "readLedger", stalls, one_job(STORY), second(90))
+        spans = [((one["from_us"] - second(0)) / 1e6, (one["to_us"] - second(0)) / 1e6) for one in ledger["stalls"]]
+        check_equal(spans, [(10, 25), (25, 30)], "a stall from its beginning, then of another task")
+
+
 def test_histories_that_are_cut_or_strange():
     with Functions() as f:
         job = one_job(STORY)

@@ -11,7 +11,7 @@ export const ROWS = 24; // of tasks, or of generations, in one picture
 const ROW = 24;
 const COURSE = 88;
 const RIGHT = 16;
-const LABEL_ROOM = 48; // of the label of a generation
+const LABEL_ROOM = 40; // of the label of a generation
 
 export class Timeline {
   constructor(announce) {
