@@ -26,14 +26,14 @@ static const char *const methods[] = {
  * common, so workers come apart. */
 static const char *const allowed[TLS_ROLES] = {
     [TLS_ROLE_COORDINATOR] = "",
-    [TLS_ROLE_CLIENT] =
-        " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-        "GetOutput Verify Metrics History Trace Checkpoint Drain ListWorkers Version "
-        "Login ",
+    [TLS_ROLE_CLIENT] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
+                        "GetOutput Verify Metrics History Trace Checkpoint Drain ListWorkers Login "
+                        "Version ",
     [TLS_ROLE_SUBMITTER] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                           "GetOutput Verify Metrics History Trace Version Login ",
+                           "GetOutput Verify Metrics History Trace Login Version ",
     [TLS_ROLE_VIEWER] = " Get List Watch Logs ListOutputs GetOutput Verify Metrics History "
-                        "ListWorkers Version Login ",
+                        "ListWorkers Login "
+                        "Version ",
 };
 
 static bool should_be_allowed(enum tls_role role, const char *method)
