@@ -126,6 +126,20 @@ static const char *fetch_name(enum fetch_kind kind)
     return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 
+static cadre_usage view_usage(const struct resource_usage *usage)
+{
+    return (cadre_usage){.has_cpu = usage->has_cpu,
+        .cpu_thousandths = usage->cpu_thousandths,
+        .has_memory = usage->has_memory,
+        .memory_bytes = usage->memory_bytes,
+        .has_memory_peak = usage->has_memory_peak,
+        .memory_peak_bytes = usage->memory_peak_bytes,
+        .has_gpu = usage->has_gpu,
+        .gpu_percent = usage->gpu_percent,
+        .has_gpu_memory = usage->has_gpu_memory,
+        .gpu_memory_bytes = usage->gpu_memory_bytes};
+}
+
 static void view_task(const struct task_info *info, cadre_job_task *ret_task)
 {
     *ret_task = (cadre_job_task){.task = info->slot,
@@ -144,7 +158,9 @@ static void view_task(const struct task_info *info, cadre_job_task *ret_task)
         .fetch = {.what = fetch_name(info->fetch.kind),
             .done_bytes = info->fetch.done_bytes,
             .whole_bytes = info->fetch.whole_bytes,
-            .elapsed_us = info->fetch.elapsed_us}};
+            .elapsed_us = info->fetch.elapsed_us},
+        .usage = view_usage(&info->usage),
+        .waited_us = info->waited_us};
 }
 
 size_t view_metric_count(const struct job_info *info)
@@ -189,7 +205,10 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
         .pids = info->limits.pids,
         .time_limit_us = info->limits.time_limit_us,
         .verified_position = info->verified_position,
-        .verified_digest = info->verified_digest};
+        .verified_digest = info->verified_digest,
+        .wait = {.task = info->wait.slot,
+            .worker = info->wait.waited_us > 0 ? info->wait.worker : "",
+            .waited_us = info->wait.waited_us}};
     if (info->has_evaluation) {
         size_t before = info->has_progress ? info->progress.metric_count : 0;
         view_progress(&info->evaluation, metrics + before, &ret_job->evaluation);
@@ -296,5 +315,6 @@ void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_worker *
         .gpu_runtime = info->gpus.runtime,
         .nccl = info->gpus.nccl,
         .gpu_reason = info->gpus.reason,
-        .certificate_ends_us = info->certificate_ends_us};
+        .certificate_ends_us = info->certificate_ends_us,
+        .usage = view_usage(&info->usage)};
 }

@@ -500,6 +500,8 @@ struct core_task_view {
      * 0. */
     uint64_t predecessor;
     struct task_backed backed; /* as in task_member */
+    uint64_t waited_us; /* so long others waited for the slot's task so far, each time for over a
+                         * second; since core_init */
 };
 
 struct core_job_view {
@@ -529,6 +531,9 @@ struct core_job_view {
     bool restores;
     struct ps_job ps_job;
     bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
+    uint32_t waits_for; /* the slot of a task that others have waited for, for over a second;
+                         * UINT32_MAX: there is none, or it is not known */
+    uint64_t waited_us; /* then: since the last step ended */
 };
 
 /* The job's state for showing; false: not live. */
@@ -581,6 +586,9 @@ const struct core_drained *core_drain_of(const struct core *core, const char *wo
 /* The worker of this name; false: it is not known (any more). */
 bool core_worker_named(
     const struct core *core, const char *name, struct core_worker_view *ret_view);
+/* The worker on this link; false: the link is no worker's (any more). */
+bool core_worker_linked(
+    const struct core *core, struct link_id link, struct core_worker_view *ret_view);
 
 /* ---- for tests and the simulator ---- */
 

@@ -16,40 +16,6 @@
 #define CHAIN_MAX        64                 /* of tasks that wait for one another */
 #define HANG_REPORTED_US UINT64_C(20000000) /* a hang is reported each 5 s */
 
-void health_progress(struct core *core, struct job *job, uint64_t steps)
-{
-    CADRE_ASSERT(job->progress_us <= core->now_us);
-    if (steps > 0 && job->progress_us > 0) {
-        uint64_t took_us = (core->now_us - job->progress_us) / steps;
-        uint64_t by_us = job->median_us / 16 + 1;
-        if (job->median_us == 0) {
-            job->median_us = took_us;
-        } else if (took_us > job->median_us) {
-            job->median_us += by_us;
-        } else if (took_us < job->median_us) {
-            job->median_us -= by_us < job->median_us ? by_us : job->median_us;
-        }
-    }
-    job->progress_us = core->now_us;
-    bool earlier = steps > 0 && job->applied.least <= job->stall_position;
-    if (!job->stalled || earlier) {
-        return; /* late reports of steps before the one that tasks wait in */
-    }
-    job->stall_stamp++;
-    job->stall_slot = NONE;
-    job->stalled = false;
-    if (job->slow) {
-        job->slow = false;
-        job_due(core, job, DUE_CHANGED);
-    }
-    deadline_clear(core, job, DEADLINE_SLOW);
-    deadline_clear(core, job, DEADLINE_STALL);
-    if (job->halt_kind == HALT_REGROUP && job->reported > 0) {
-        health_halted(core, job);
-    }
-    CADRE_ASSERT(!job->stalled && job->stall_slot == NONE);
-}
-
 static bool stall_counts(const struct job *job, const struct task *task)
 {
     CADRE_ASSERT(task->stall_stamp <= job->stall_stamp);
@@ -238,6 +204,52 @@ static uint32_t facts_health_culprit(const struct core *core, const struct job *
     return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
 }
 
+/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which. */
+static void waited_for(struct core *core, struct job *job, uint32_t slot, uint64_t since_us)
+{
+    CADRE_ASSERT(since_us <= core->now_us);
+    CADRE_ASSERT(slot == NONE || slot < job->tasks);
+    if (slot != NONE) {
+        job_task(core, job, slot)->waited_us += core->now_us - since_us;
+    }
+}
+
+void health_progress(struct core *core, struct job *job, uint64_t steps)
+{
+    CADRE_ASSERT(job->progress_us <= core->now_us);
+    if (steps > 0 && job->progress_us > 0) {
+        uint64_t took_us = (core->now_us - job->progress_us) / steps;
+        uint64_t by_us = job->median_us / 16 + 1;
+        if (job->median_us == 0) {
+            job->median_us = took_us;
+        } else if (took_us > job->median_us) {
+            job->median_us += by_us;
+        } else if (took_us < job->median_us) {
+            job->median_us -= by_us < job->median_us ? by_us : job->median_us;
+        }
+    }
+    uint64_t before_us = job->progress_us;
+    job->progress_us = core->now_us;
+    bool earlier = steps > 0 && job->applied.least <= job->stall_position;
+    if (!job->stalled || earlier) {
+        return; /* late reports of steps before the one that tasks wait in */
+    }
+    waited_for(core, job, facts_health_culprit(core, job), before_us);
+    job->stall_stamp++;
+    job->stall_slot = NONE;
+    job->stalled = false;
+    if (job->slow) {
+        job->slow = false;
+        job_due(core, job, DUE_CHANGED);
+    }
+    deadline_clear(core, job, DEADLINE_SLOW);
+    deadline_clear(core, job, DEADLINE_STALL);
+    if (job->halt_kind == HALT_REGROUP && job->reported > 0) {
+        health_halted(core, job);
+    }
+    CADRE_ASSERT(!job->stalled && job->stall_slot == NONE);
+}
+
 /* All members report that they wait: for one another, or for a release that they hold back
  * themselves. That does not end by itself; but a member that waits while others have finished may
  * wait for its last checkpoint. */
@@ -377,9 +389,19 @@ void health_stall_timeout(struct core *core, struct job *job)
     text_add_u64(&text, halted ? job->halt_at : step_of(core, job));
     text_add(&text, " for ");
     text_time(&text, core->now_us - job->progress_us);
+    waited_for(core, job, slot, job->progress_us);
     task_dismiss(core, job, slot, DISMISSED_SILENT);
     generation_abort(core, job, sentence, false);
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
+}
+
+uint32_t health_waits_for(const struct core *core, const struct job *job, uint64_t *ret_waited_us)
+{
+    bool waits = job->phase == PHASE_RUN && job->stalled && job->outcome == 0;
+    uint32_t slot = waits ? facts_health_culprit(core, job) : NONE;
+    CADRE_ASSERT(job->progress_us <= core->now_us);
+    *ret_waited_us = slot != NONE ? core->now_us - job->progress_us : 0;
+    return slot;
 }
 
 /* Adds which task holds up the step, and how many wait for it. */

@@ -161,6 +161,7 @@ struct task {
     struct worker_id home;        /* of a server: the worker of its last incarnation */
     uint64_t kept;                /* the number of that incarnation */
     uint64_t predecessor;         /* the incarnation whose memory this one takes over */
+    uint64_t waited_us; /* facts/health.c: so long others waited for the slot's task, in stalls */
     struct task_backed backed; /* of a server: `by` is the slot's, the number this incarnation's */
     /* of its report */
     bool clean;

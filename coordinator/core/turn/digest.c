@@ -55,6 +55,7 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_some(digest, task->digest);
     digest = fold_some(digest, task->nested);
+    digest = fold_some(digest, task->waited_us);
     return fold_string(digest, task->mesh_address);
 }
 

@@ -2,6 +2,7 @@
  * The views of core.h: jobs, their tasks, members and workers, and the worker daemons. */
 #include "coordinator/core/state/state.h"
 
+#include "coordinator/core/facts/health.h"
 #include "coordinator/core/turn/job_text.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
@@ -51,6 +52,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .ps_job = job->ps_job,
         .formed = job->phase != PHASE_JOIN,
     };
+    ret_view->waits_for = health_waits_for(core, job, &ret_view->waited_us);
     CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
     return true;
 }
@@ -133,6 +135,7 @@ void core_job_task(
         .attempts_generation = task->attempts_generation,
         .predecessor = task->predecessor,
         .backed = task->backed,
+        .waited_us = task->waited_us,
     };
     text_set(ret_view->mesh_address, sizeof(ret_view->mesh_address), task->mesh_address);
     if (task->task_group != NONE) {
@@ -208,6 +211,16 @@ const struct core_drained *core_drain_of(const struct core *core, const char *wo
 bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret_view)
 {
     uint32_t index = worker_by_name(core, name);
+    if (index != NONE) {
+        show_worker(core, &core->workers[index], ret_view);
+    }
+    return index != NONE;
+}
+
+bool core_worker_linked(
+    const struct core *core, struct link_id link, struct core_worker_view *ret_view)
+{
+    uint32_t index = worker_by_link(core, link);
     if (index != NONE) {
         show_worker(core, &core->workers[index], ret_view);
     }
