@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/client/result.h"
 #include "common/client/state.h"
+#include "common/view/view.h"
 #include "common/wire/methods.h"
 
 static cadre_status no_memory(struct cadre_error *error)

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "common/client/query.h"
-#include "common/client/result.h"
 #include "common/client/state.h"
+#include "common/view/result.h"
+#include "common/view/view.h"
 #include "common/wire/methods.h"
 
 struct query {
@@ -18,7 +19,7 @@ struct query {
     void **ret_result;
 };
 
-static cadre_status no_memory(struct cadre_error *error)
+cadre_status query_no_memory(struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the answer");
 }
@@ -29,7 +30,7 @@ static cadre_status query_message(
     struct query *query = (struct query *)operation;
     struct wire_arena *arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     if (arena == NULL) {
-        return no_memory(error);
+        return query_no_memory(error);
     }
     cadre_status status = query->read(data, length, arena, &query->result, error);
     if (status != CADRE_OK) {
@@ -86,8 +87,7 @@ cadre_status query_launch(struct query *query, const char *path, cadre_status pa
     struct cadre_error *error, const cadre_then *then)
 {
     const struct operation_call call = {.path = path, .has_timeout = true};
-    cadre_status status =
-        packed == CADRE_OK ? operation_send(&query->base, &call, error) : packed;
+    cadre_status status = packed == CADRE_OK ? operation_send(&query->base, &call, error) : packed;
     return operation_launch(&query->base, status, error, then);
 }
 
@@ -108,7 +108,7 @@ static cadre_status read_job(const void *data, size_t length, struct wire_arena 
     struct job_info info;
     CADRE_TRY(wire_unpack_job_info(data, length, arena, &info, error));
     *ret_result = view_job_new(&info, arena);
-    return *ret_result != NULL ? CADRE_OK : no_memory(error);
+    return *ret_result != NULL ? CADRE_OK : query_no_memory(error);
 }
 
 cadre_status cadre_client_job(
@@ -137,38 +137,13 @@ cadre_status cadre_client_checkpoint(
 
 /* ---- the jobs ---- */
 
-static size_t count_metrics(const struct list_jobs_response *response)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < response->count; i++) {
-        count += view_metric_count(&response->jobs[i]);
-    }
-    return count;
-}
-
 static cadre_status read_jobs(const void *data, size_t length, struct wire_arena *arena,
     void **ret_result, struct cadre_error *error)
 {
     struct list_jobs_response response;
     CADRE_TRY(wire_unpack_list_jobs_response(data, length, arena, &response, error));
-    cadre_job_list *list = result_new(sizeof *list, arena);
-    cadre_job *jobs = list != NULL ? result_array(list, 0, response.count, sizeof *jobs) : NULL;
-    cadre_job_metric *metrics =
-        list != NULL ? result_array(list, 1, count_metrics(&response), sizeof *metrics) : NULL;
-    if (jobs == NULL || metrics == NULL) {
-        result_discard(list);
-        return no_memory(error);
-    }
-    for (size_t i = 0; i < response.count; i++) {
-        struct job_info info = response.jobs[i];
-        info.task_count = 0;
-        info.shards_count = 0;
-        view_job(&info, metrics, NULL, &jobs[i]);
-        metrics += view_metric_count(&info);
-    }
-    *list = (cadre_job_list){.jobs = jobs, .count = response.count, .more = response.more};
-    *ret_result = list;
-    return CADRE_OK;
+    *ret_result = view_jobs_new(&response, arena);
+    return *ret_result != NULL ? CADRE_OK : query_no_memory(error);
 }
 
 cadre_status cadre_client_jobs(
@@ -191,7 +166,7 @@ static cadre_status read_outputs(const void *data, size_t length, struct wire_ar
         list != NULL ? result_array(list, 0, response.count, sizeof *outputs) : NULL;
     if (outputs == NULL) {
         result_discard(list);
-        return no_memory(error);
+        return query_no_memory(error);
     }
     for (size_t i = 0; i < response.count; i++) {
         outputs[i] = (cadre_output){
@@ -247,25 +222,8 @@ static cadre_status read_workers(const void *data, size_t length, struct wire_ar
 {
     struct list_workers_response response;
     CADRE_TRY(wire_unpack_list_workers_response(data, length, arena, &response, error));
-    cadre_worker_list *list = result_new(sizeof *list, arena);
-    cadre_worker *workers =
-        list != NULL ? result_array(list, 0, response.count, sizeof *workers) : NULL;
-    size_t gpu_count = 0;
-    for (size_t i = 0; i < response.count; i++) {
-        gpu_count += response.workers[i].gpus.count;
-    }
-    cadre_gpu *gpus = workers != NULL ? result_array(list, 1, gpu_count, sizeof *gpus) : NULL;
-    if (gpus == NULL) {
-        result_discard(list);
-        return no_memory(error);
-    }
-    for (size_t i = 0; i < response.count; i++) {
-        view_worker(&response.workers[i], gpus, &workers[i]);
-        gpus += response.workers[i].gpus.count;
-    }
-    *list = (cadre_worker_list){.workers = workers, .count = response.count};
-    *ret_result = list;
-    return CADRE_OK;
+    *ret_result = view_workers_new(&response, arena);
+    return *ret_result != NULL ? CADRE_OK : query_no_memory(error);
 }
 
 cadre_status cadre_client_workers(cadre_client *client, const char *worker,
@@ -296,18 +254,8 @@ static cadre_status read_version(const void *data, size_t length, struct wire_ar
 {
     struct version_response response;
     CADRE_TRY(wire_unpack_version_response(data, length, arena, &response, error));
-    cadre_coordinator_version *version = result_new(sizeof *version, arena);
-    if (version == NULL) {
-        return no_memory(error);
-    }
-    *version = (cadre_coordinator_version){.version = response.version,
-        .agent_protocol = response.agent_protocol,
-        .task_frame = response.task_frame,
-        .started_us = response.started_us,
-        .jobs_live = response.jobs_live,
-        .workers = response.workers};
-    *ret_result = version;
-    return CADRE_OK;
+    *ret_result = view_version_new(&response, arena);
+    return *ret_result != NULL ? CADRE_OK : query_no_memory(error);
 }
 
 /* For error messages about methods that this coordinator does not have. */

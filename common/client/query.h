@@ -22,4 +22,7 @@ struct query *query_new(
 cadre_status query_launch(struct query *query, const char *path, cadre_status packed,
     struct cadre_error *error, const cadre_then *then);
 
+/* RESOURCE_EXHAUSTED: no memory for the answer. */
+cadre_status query_no_memory(struct cadre_error *error);
+
 #endif

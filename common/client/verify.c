@@ -2,8 +2,8 @@
  * cadre_client_verify: the proof of what a job consumed, fetched page by page, then judged. */
 #include <inttypes.h>
 
-#include "common/client/verification.h"
 #include "common/client/state.h"
+#include "common/view/verification.h"
 #include "common/wire/methods.h"
 
 struct verify {

@@ -58,8 +58,8 @@ static bool metrics_take_options(
     view->csv = options->csv || (!json && !options->plot && !terminal);
     view->curves = !json && !view->csv;
     view->table = view->curves && !options->plot;
-    if (options->steps != NULL && !step_range_parse(options->steps, &view->request.first_step,
-                                      &view->request.last_step)) {
+    if (options->steps != NULL &&
+        !step_range_parse(options->steps, &view->request.first_step, &view->request.last_step)) {
         *ret_exit = invocation_usage(invocation,
             "--steps: \"%s\" is not A:B with A <= B and B at least 1; A: and :B are open ranges",
             options->steps);
@@ -112,11 +112,14 @@ static int fail_name(const struct invocation *invocation, cadre_client *client,
     bool known = all != NULL && has_name(all, name);
     size_t count = all != NULL ? all->count : 0;
     snprintf(sentence, sizeof sentence, "job %" PRIu64 " has no value \"%.128s\"%s", view->job,
-        name, known ? " of these steps" : count == 0 ? ": it has reported nothing so far" : "");
+        name,
+        known        ? " of these steps"
+        : count == 0 ? ": it has reported nothing so far"
+                     : "");
     size_t length = strlen(sentence);
     if (!known && search.best[0] != '\0') {
-        snprintf(sentence + length, sizeof sentence - length, "; did you mean \"%.128s\"?",
-            search.best);
+        snprintf(
+            sentence + length, sizeof sentence - length, "; did you mean \"%.128s\"?", search.best);
     } else if (!known && count > 0) {
         snprintf(sentence + length, sizeof sentence - length,
             "; `cadre metrics %" PRIu64 "` shows those that it has", view->job);
@@ -144,7 +147,7 @@ static bool print_metrics(const struct metrics_view *view, const cadre_job_serie
     const struct text_style text_style = terminal_style_of(stdout);
     bool good = true;
     if (view->options->common.json) {
-        return json_print_compact(json_of_metrics(view->job, metrics), stdout);
+        return json_print_compact(json_of_series(view->job, metrics), stdout);
     }
     if (view->csv) {
         render_metrics_csv(metrics, stdout);
@@ -171,8 +174,7 @@ static int metrics_fetch(const struct invocation *invocation, cadre_client *clie
 {
     cadre_status status =
         cadre_client_metrics(client, view->job, &view->request, ret_metrics, NULL);
-    return status == CADRE_OK ? CLI_DONE
-                              : hint_fail_job(invocation, client, status, view->job);
+    return status == CADRE_OK ? CLI_DONE : hint_fail_job(invocation, client, status, view->job);
 }
 
 static int show_once(
@@ -261,8 +263,8 @@ static void print_new_rows(struct printed *printed, const cadre_job_series *metr
 }
 
 /* Whether the job has ended; CLI_DONE, or the exit code. */
-static int has_ended(const struct invocation *invocation, cadre_client *client, uint64_t job,
-    bool *ret_ended)
+static int has_ended(
+    const struct invocation *invocation, cadre_client *client, uint64_t job, bool *ret_ended)
 {
     cadre_job *info = NULL;
     cadre_status status = cadre_client_job(client, job, &info, NULL);
@@ -346,8 +348,7 @@ int verb_metrics(const struct cli *cli, int argc, char **argv)
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
         invocation_job(&invocation, 0, &view.job, &code) &&
-        metrics_take_options(&invocation, &view, &code) &&
-        take_names(&invocation, &view, &code) &&
+        metrics_take_options(&invocation, &view, &code) && take_names(&invocation, &view, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
         code = options.follow ? metrics_follow(&invocation, client, &view)
                               : show_once(&invocation, client, &view);

@@ -2,6 +2,7 @@
  * `cadre verify`: proves what a job consumed, and compares whether two jobs consumed the same and
  * had the same states. */
 #include "common/base/clock.h"
+#include "common/view/conclusion.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/comparison.h"

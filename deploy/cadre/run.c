@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/client/result.h"
 #include "common/model/strategy_names.h"
+#include "common/view/view.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/monitor.h"

@@ -38,7 +38,10 @@ LAYERS = {
     "common/rpc/": BASE + ["common/tls/", "common/rpc/"],
     "common/http/": BASE + ["common/tls/material.h", "common/http/"],
     "common/service/": ["common/service/"],
-    "common/client/": WIRE + ["common/rpc/channel.h", "common/rpc/tls.h", "cadre/client.h", "common/client/"],
+    "common/view/": WIRE + ["cadre/client.h", "common/view/"],
+    "common/json/": BASE + ["cadre/client.h", "common/view/conclusion.h", "common/json/"],
+    "common/client/": WIRE + ["common/rpc/channel.h", "common/rpc/tls.h", "cadre/client.h", "common/view/",
+                              "common/client/"],
     # One way: events change facts, the turn decides and emits; only core.c and turn.c see all.
     "coordinator/core/": MODEL + ["cadre/status.h"],
     "coordinator/core/turn/": MODEL + ["cadre/status.h", "coordinator/core/"],
@@ -67,9 +70,11 @@ LAYERS = {
     "coordinator/cli/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/gpus.h",
                                 "common/model/strategy_names.h", "cadre/client.h", "common/rpc/tls_options.h",
                                 "common/tls/authority.h", "common/tls/identity.h", "common/tls/report.h",
-                                "common/tls/pem_file.h", "coordinator/cli/"],
+                                "common/tls/pem_file.h", "common/json/", "common/view/conclusion.h",
+                                "coordinator/cli/"],
     "coordinator/cli/render/": BASE + ["common/model/limits.h", "common/model/gpus.h", "cadre/client.h",
-                                       "common/tls/report.h", "coordinator/cli/render/"],
+                                       "common/tls/report.h", "common/json/", "common/view/conclusion.h",
+                                       "coordinator/cli/render/"],
     # What the two wings of worker/ share: the cores, and the messages between them (common/wire).
     "worker/core/": MODEL + ["cadre/status.h", "worker/core/"],
     # The wing of the host's daemon. Nothing of worker/library.
@@ -476,7 +481,7 @@ LAYERS = {
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.
     "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/strategy_names.h",
-                             "cadre/client.h", "common/client/result.h", "deploy/local/local.h", "coordinator/cli/",
+                             "cadre/client.h", "common/view/view.h", "deploy/local/local.h", "coordinator/cli/",
                              "deploy/cadre/"],
     "deploy/examples/": PUBLIC,
     "deploy/templates/": PUBLIC,
@@ -493,7 +498,7 @@ HOOKS = {"cadre_panic"}
 
 # Headers that are the interface of other folders than their own.
 IMPLEMENTED_IN = {
-    "cadre/client.h": ("common/client/",),
+    "cadre/client.h": ("common/client/", "common/view/"),
     "coordinator/core/core.h": ("coordinator/core/turn/",),
     "worker/library/mesh/mesh.h": ("worker/library/mesh/collectives/", "worker/library/mesh/connect/"),
     "worker/library/mesh/mesh_device.h": ("worker/library/mesh/device/",),
@@ -539,8 +544,8 @@ FOREIGN = [
     (r"uv\.h$", ["common/rpc/", "common/http/", "common/service/", "worker/host/agent/", "worker/host/daemon/",
                  "deploy/local/", "coordinator/daemon/", "tests/"]),
     (r"sqlite3", ["coordinator/store/", "tests/unit/store/", "tests/unit/engine/"]),
-    (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/library/cluster/", "worker/host/probe/",
-                       "worker/library/list_devices/",
+    (r"jansson\.h$", ["common/checkpoint/", "common/json/", "coordinator/cli/", "worker/library/cluster/",
+                       "worker/host/probe/", "worker/library/list_devices/",
                        "worker/library/runtime/state/format/manifest",
                        "worker/library/runtime/state/checkpoint/manifest",
                        "worker/library/runtime/state/format/safetensors.c", "tests/"]),

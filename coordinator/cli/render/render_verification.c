@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "coordinator/cli/render/comparison.h"
+#include "common/view/conclusion.h"
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/table.h"
 

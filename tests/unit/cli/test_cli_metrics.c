@@ -85,7 +85,7 @@ static void test_csv(void **state)
 static void test_json(void **state)
 {
     (void)state;
-    assert_true(json_print_compact(json_of_metrics(3, &metrics), out));
+    assert_true(json_print_compact(json_of_series(3, &metrics), out));
     fflush(out);
     json_t *read = json_loads(text, 0, NULL);
     assert_non_null(read);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job's proof: the ledger's records, fetched page by page, and the verdicts that follow from
  * them. */
-#ifndef CADRE_CLIENT_VERIFICATION_H
-#define CADRE_CLIENT_VERIFICATION_H
+#ifndef CADRE_VIEW_VERIFICATION_H
+#define CADRE_VIEW_VERIFICATION_H
 
 #include "cadre/client.h"
 #include "common/wire/wire.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/cli/render/comparison.h"
+#include "common/view/conclusion.h"
 
 const char *conclusion_name(enum conclusion conclusion)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Judges a job's proof: from the records that audit_pages.c collected to a verdict per epoch and
  * per generation. verify.c calls it. */
-#include "common/client/verification.h"
+#include "common/view/verification.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/client/result.h"
 #include "common/pure/digest.h"
+#include "common/view/result.h"
 
 #define SENTENCE_BYTES 384
 

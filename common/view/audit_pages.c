@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joins the pages of a proof to one result as of the first page; verify.c adds each page. */
-#include "common/client/verification.h"
+#include "common/view/verification.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

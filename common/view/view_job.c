@@ -1,102 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts model structs to the public ones of cadre/client.h and allocates results; query.c,
- * follow.c and deploy/cadre/run.c call it. */
-#include "common/client/result.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/pure/assert.h"
-
-struct result {
-    struct wire_arena *arena;
-    void *arrays[RESULT_ARRAYS];
-    _Alignas(max_align_t) unsigned char body[];
-};
-
-static struct result *result_of(void *body)
-{
-    return (struct result *)(void *)((char *)body - offsetof(struct result, body));
-}
-
-void *result_new(size_t bytes, struct wire_arena *arena)
-{
-    struct result *result = calloc(1, sizeof *result + bytes);
-    if (result == NULL) {
-        return NULL;
-    }
-    result->arena = arena;
-    return result->body;
-}
-
-void *result_array(void *body, unsigned slot, size_t count, size_t item_bytes)
-{
-    struct result *result = result_of(body);
-    CADRE_ASSERT(slot < RESULT_ARRAYS);
-    CADRE_ASSERT(result->arrays[slot] == NULL);
-    result->arrays[slot] = calloc(count + 1, item_bytes);
-    return result->arrays[slot];
-}
-
-void cadre_result_release(void *body)
-{
-    if (body == NULL) {
-        return;
-    }
-    struct result *result = result_of(body);
-    for (size_t i = 0; i < RESULT_ARRAYS; i++) {
-        free(result->arrays[i]);
-    }
-    wire_arena_free(result->arena);
-    free(result);
-}
-
-void result_discard(void *body)
-{
-    if (body != NULL) {
-        result_of(body)->arena = NULL;
-        cadre_result_release(body);
-    }
-}
-
-/* ---- states ---- */
-
-_Static_assert((int)CADRE_JOB_QUEUED == (int)JOB_QUEUED, "public states are the model's");
-_Static_assert((int)CADRE_JOB_SUCCEEDED == (int)JOB_SUCCEEDED, "public states are the model's");
-_Static_assert((int)CADRE_JOB_PREEMPTED == (int)JOB_PREEMPTED, "public states are the model's");
-_Static_assert((int)CADRE_TASK_WAITING == (int)TASK_WAITING, "public states are the model's");
-_Static_assert((int)CADRE_TASK_LOST == (int)TASK_LOST, "public states are the model's");
-
-/* `name`, or "unknown (NUMBER)" for a number without a name in this version. */
-static const char *known_or_number(const char *name, int number)
-{
-    static _Thread_local char texts[8][32];
-    static _Thread_local unsigned next;
-    if (strcmp(name, "unknown") != 0) {
-        return name;
-    }
-    char *text = texts[next++ % 8];
-    snprintf(text, sizeof texts[0], "unknown (%d)", number);
-    return text;
-}
-
-const char *cadre_job_state_name(cadre_job_state state)
-{
-    return known_or_number(job_state_name((enum job_state)state), (int)state);
-}
-
-const char *cadre_task_state_name(cadre_task_state state)
-{
-    return known_or_number(task_state_name((enum task_state)state), (int)state);
-}
-
-bool cadre_job_state_is_final(cadre_job_state state)
-{
-    return job_state_is_final((enum job_state)state);
-}
-
-/* ---- views ---- */
+ * Jobs and their tasks, from model structs to the public ones. */
+#include "common/view/result.h"
+#include "common/view/view.h"
 
 static void view_progress(
     const struct progress *progress, cadre_job_metric *metrics, cadre_job_progress *ret_progress)
@@ -126,20 +31,6 @@ static const char *fetch_name(enum fetch_kind kind)
     return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 
-static cadre_usage view_usage(const struct resource_usage *usage)
-{
-    return (cadre_usage){.has_cpu = usage->has_cpu,
-        .cpu_thousandths = usage->cpu_thousandths,
-        .has_memory = usage->has_memory,
-        .memory_bytes = usage->memory_bytes,
-        .has_memory_peak = usage->has_memory_peak,
-        .memory_peak_bytes = usage->memory_peak_bytes,
-        .has_gpu = usage->has_gpu,
-        .gpu_percent = usage->gpu_percent,
-        .has_gpu_memory = usage->has_gpu_memory,
-        .gpu_memory_bytes = usage->gpu_memory_bytes};
-}
-
 static void view_task(const struct task_info *info, cadre_job_task *ret_task)
 {
     *ret_task = (cadre_job_task){.task = info->slot,
@@ -163,13 +54,15 @@ static void view_task(const struct task_info *info, cadre_job_task *ret_task)
         .waited_us = info->waited_us};
 }
 
-size_t view_metric_count(const struct job_info *info)
+/* Metrics of a job, of its progress and then of its evaluation. */
+static size_t view_metric_count(const struct job_info *info)
 {
     return (info->has_progress ? info->progress.metric_count : 0) +
            (info->has_evaluation ? info->evaluation.metric_count : 0);
 }
 
-void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_task *tasks,
+/* Metrics and tasks are written to the given arrays, with room for as many as `info` has. */
+static void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_task *tasks,
     cadre_job *ret_job)
 {
     *ret_job = (cadre_job){.id = info->id.n,
@@ -260,7 +153,7 @@ static size_t count_files(const struct job_info *info)
 cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
 {
     size_t metric_count = view_metric_count(info);
-    cadre_job *job = result_new(sizeof *job, NULL);
+    cadre_job *job = result_new(sizeof *job, arena);
     cadre_job_metric *metrics =
         job != NULL ? result_array(job, 0, metric_count, sizeof *metrics) : NULL;
     cadre_job_task *tasks =
@@ -270,10 +163,9 @@ cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
     cadre_job_file *files =
         job != NULL ? result_array(job, 3, count_files(info), sizeof *files) : NULL;
     if (metrics == NULL || tasks == NULL || shards == NULL || files == NULL) {
-        cadre_result_release(job);
+        result_discard(job);
         return NULL;
     }
-    result_of(job)->arena = arena;
     view_job(info, metrics, tasks, job);
     view_shards(info, files, shards);
     job->shards = shards;
@@ -281,40 +173,32 @@ cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
     return job;
 }
 
-void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_worker *ret_worker)
+static size_t count_metrics(const struct list_jobs_response *response)
 {
-    for (size_t i = 0; i < info->gpus.count; i++) {
-        const struct gpu *gpu = &info->gpus.devices[i];
-        gpus[i] = (cadre_gpu){.name = gpu->name,
-            .uuid = gpu->uuid,
-            .bus = gpu->bus,
-            .memory_bytes = gpu->memory_bytes,
-            .compute_major = gpu->compute_major,
-            .compute_minor = gpu->compute_minor,
-            .unused = gpu->unused};
+    size_t count = 0;
+    for (size_t i = 0; i < response->count; i++) {
+        count += view_metric_count(&response->jobs[i]);
     }
-    *ret_worker = (cadre_worker){.id = info->id.n,
-        .name = info->name,
-        .host = info->host,
-        .version = info->version,
-        .slots = info->slots,
-        .slots_used = info->slots_used,
-        .cpus = info->cpus,
-        .memory_bytes = info->memory_bytes,
-        .draining = info->draining,
-        .connected = info->connected,
-        .expected = info->expected,
-        .drained_by = info->drained_by,
-        .drained_why = info->drained_why,
-        .joined_us = info->joined_us,
-        .gpus = gpus,
-        .gpu_count = info->gpus.count,
-        .gpus_omitted = info->gpus.omitted,
-        .gpus_usable = info->gpus.usable,
-        .gpu_driver = info->gpus.driver,
-        .gpu_runtime = info->gpus.runtime,
-        .nccl = info->gpus.nccl,
-        .gpu_reason = info->gpus.reason,
-        .certificate_ends_us = info->certificate_ends_us,
-        .usage = view_usage(&info->usage)};
+    return count;
+}
+
+cadre_job_list *view_jobs_new(const struct list_jobs_response *response, struct wire_arena *arena)
+{
+    cadre_job_list *list = result_new(sizeof *list, arena);
+    cadre_job *jobs = list != NULL ? result_array(list, 0, response->count, sizeof *jobs) : NULL;
+    cadre_job_metric *metrics =
+        list != NULL ? result_array(list, 1, count_metrics(response), sizeof *metrics) : NULL;
+    if (jobs == NULL || metrics == NULL) {
+        result_discard(list);
+        return NULL;
+    }
+    for (size_t i = 0; i < response->count; i++) {
+        struct job_info info = response->jobs[i];
+        info.task_count = 0;
+        info.shards_count = 0;
+        view_job(&info, metrics, NULL, &jobs[i]);
+        metrics += view_metric_count(&info);
+    }
+    *list = (cadre_job_list){.jobs = jobs, .count = response->count, .more = response->more};
+    return list;
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator's version, from the model struct to the public one. */
+#include "common/view/result.h"
+#include "common/view/view.h"
+
+cadre_coordinator_version *view_version_new(
+    const struct version_response *response, struct wire_arena *arena)
+{
+    cadre_coordinator_version *version = result_new(sizeof *version, arena);
+    if (version != NULL) {
+        *version = (cadre_coordinator_version){.version = response->version,
+            .agent_protocol = response->agent_protocol,
+            .task_frame = response->task_frame,
+            .started_us = response->started_us,
+            .jobs_live = response->jobs_live,
+            .workers = response->workers};
+    }
+    return version;
+}
