@@ -120,9 +120,6 @@ void engine_note_fetches(
 /* usages.c: what the worker on this link reports that its tasks and its host use. */
 void engine_note_usages(
     struct engine *engine, struct link_id link, const struct agent_heartbeat *heartbeat);
-/* usages.c: a usage that was reported at that time; all unknown when that was long ago. */
-struct resource_usage engine_usage_now(
-    const struct engine *engine, const struct resource_usage *usage, uint64_t reported_us);
 /* info.c: the details of the worker on this link; NULL: there are none. */
 struct worker_detail *engine_detail_on_link(struct engine *engine, struct link_id link);
 

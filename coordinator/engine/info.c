@@ -8,6 +8,17 @@
 #include "coordinator/engine/engine_state.h"
 #include "coordinator/engine/gpus_copy.h"
 
+/* A worker measures every second, and less often where that costs much. */
+#define USAGE_KEPT_US (15 * CADRE_US_PER_S)
+
+/* All of it is unknown when it was reported long ago. */
+static struct resource_usage usage_now(
+    const struct engine *engine, const struct resource_usage *usage, uint64_t reported_us)
+{
+    bool current = engine->now_us < reported_us + USAGE_KEPT_US;
+    return current ? *usage : (struct resource_usage){.has_cpu = false};
+}
+
 /* The index of the worker's details, or where they would be inserted. */
 static size_t index_of_detail(const struct engine *engine, struct worker_id id)
 {
@@ -269,7 +280,7 @@ static void fill_task(const struct engine *engine, const struct directory_entry 
             info->fetch = task->fetch;
         }
         if (view.state == TASK_RUNNING) {
-            info->usage = engine_usage_now(engine, &task->usage, task->usage_us);
+            info->usage = usage_now(engine, &task->usage, task->usage_us);
         }
         info->waited_us = view.waited_us;
     }
@@ -390,7 +401,7 @@ bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_i
         ret_info->memory_bytes = detail->memory_bytes;
         ret_info->joined_us = detail->joined_us;
         ret_info->certificate_ends_us = detail->certificate_ends_us;
-        ret_info->usage = engine_usage_now(engine, &detail->usage, detail->usage_us);
+        ret_info->usage = usage_now(engine, &detail->usage, detail->usage_us);
     }
     ret_info->gpus = detail != NULL && detail->gpus != NULL
                          ? *detail->gpus

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tasks and hosts use, as workers' heartbeats report it. For people: no decision uses it, and
- * no record keeps it; it notifies no watcher, because it changes all the time. engine.c and info.c
- * call it. */
+ * no record keeps it; it notifies no watcher, because it changes all the time. engine.c calls it. */
 #include "coordinator/engine/engine_state.h"
-
-/* A worker measures every second, and less often where that costs much. */
-#define USAGE_KEPT_US (15 * CADRE_US_PER_S)
 
 static void note_task_usage(
     struct engine *engine, struct link_id link, const struct agent_usage *usage)
@@ -29,11 +25,4 @@ void engine_note_usages(
         detail->usage = heartbeat->host;
         detail->usage_us = engine->now_us;
     }
-}
-
-struct resource_usage engine_usage_now(
-    const struct engine *engine, const struct resource_usage *usage, uint64_t reported_us)
-{
-    bool current = engine->now_us < reported_us + USAGE_KEPT_US;
-    return current ? *usage : (struct resource_usage){.has_cpu = false};
 }
