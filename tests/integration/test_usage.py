@@ -55,7 +55,7 @@ def test_a_task_that_burns_a_core():
         check(re.search(rf"(?m)^ *{job} +0 +\d+\.\d\d +[\d.]+ .iB", top), f"its row of cadre top: {top}")
         worker = json.loads(cluster.cadre("workers", "--json").stdout)["workers"][0]
         check(worker["usage"]["cpu_thousandths"] > 0 and worker["usage"]["memory_bytes"] > 0, f"the host: {worker}")
-        check(re.search(r"\d\.\d\d/\d+ +[\d.]+/", cluster.cadre("workers").stdout.decode()), "cadre workers")
+        check(re.search(r"\d\.\d\d/\d+ +[\d.]+( .iB)?/", cluster.cadre("workers").stdout.decode()), "cadre workers")
         stop(cluster, job)
         check_equal(usage(job_of(cluster, job))["cpu_thousandths"], None, "one that ended uses nothing")
 
