@@ -40,8 +40,7 @@ static json_t *number_if(bool known, uint64_t value)
 json_t *json_usage(const cadre_usage *usage)
 {
     json_t *json = json_object();
-    json_object_set_new(
-        json, "cpu_thousandths", number_if(usage->has_cpu, usage->cpu_thousandths));
+    json_object_set_new(json, "cpu_thousandths", number_if(usage->has_cpu, usage->cpu_thousandths));
     json_object_set_new(json, "memory_bytes", number_if(usage->has_memory, usage->memory_bytes));
     json_object_set_new(
         json, "memory_peak_bytes", number_if(usage->has_memory_peak, usage->memory_peak_bytes));

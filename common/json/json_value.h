@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "cadre/job.h"
+#include "cadre/client.h"
 
 /* A count, a time, a number of bytes. */
 json_t *json_number(uint64_t value);

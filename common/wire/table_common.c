@@ -185,8 +185,8 @@ ROWS(ResourceUsage) = {
         0, INT64_MAX),
     NUMBER_IF(ResourceUsage, memory_peak_bytes,
         RESOURCE_USAGE___MEMORY_PEAK_BYTES_MEMORY_PEAK_BYTES, has_memory_peak, 0, INT64_MAX),
-    NUMBER_IF(ResourceUsage, gpu_percent, RESOURCE_USAGE___GPU_PERCENT_GPU_PERCENT, has_gpu, 0,
-        100),
+    NUMBER_IF(
+        ResourceUsage, gpu_percent, RESOURCE_USAGE___GPU_PERCENT_GPU_PERCENT, has_gpu, 0, 100),
     NUMBER_IF(ResourceUsage, gpu_memory_bytes, RESOURCE_USAGE___GPU_MEMORY_BYTES_GPU_MEMORY_BYTES,
         has_gpu_memory, 0, INT64_MAX),
 };

@@ -111,8 +111,7 @@ static void ask_for_tasks(struct top *top)
     release_asked(top);
     for (size_t i = 0; i < count; i++) {
         const cadre_then then = {.done = on_answer, .user = &questions[i]};
-        questions[i].done |=
-            cadre_client_job(top->client, ids[i], &jobs[i], &then) != CADRE_OK;
+        questions[i].done |= cadre_client_job(top->client, ids[i], &jobs[i], &then) != CADRE_OK;
     }
     wait_for_answers(top, questions, count);
     for (size_t i = 0; i < count; i++) {

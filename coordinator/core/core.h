@@ -500,8 +500,7 @@ struct core_task_view {
      * 0. */
     uint64_t predecessor;
     struct task_backed backed; /* as in task_member */
-    uint64_t waited_us; /* so long others waited for the slot's task so far, each time for over a
-                         * second; since core_init */
+    uint64_t waited_us; /* sum of waits of over a second for the slot's tasks, since core_init */
 };
 
 struct core_job_view {
@@ -511,8 +510,7 @@ struct core_job_view {
     uint32_t tasks_min;
     uint32_t restarts;
     uint32_t roster;  /* members of the generation; rank r by core_job_member */
-    uint32_t workers; /* how many worker daemons the job's tasks are placed on; each by
-                         core_job_worker */
+    uint32_t workers; /* daemons that have tasks of the job; each by core_job_worker */
     uint32_t queued_before;
     struct generation generation;
     uint64_t resume;
@@ -530,9 +528,8 @@ struct core_job_view {
     /* Tasks that are started now go on from that checkpoint, not from a peer. */
     bool restores;
     struct ps_job ps_job;
-    bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
-    uint32_t waits_for; /* the slot of a task that others have waited for, for over a second;
-                         * UINT32_MAX: there is none, or it is not known */
+    bool formed;        /* its tasks are in `generation`; else that has ended, with no plan since */
+    uint32_t waits_for; /* slot that others wait for for over a second; UINT32_MAX: none, unknown */
     uint64_t waited_us; /* then: since the last step ended */
 };
 
@@ -584,17 +581,14 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
 const struct core_drained *core_drain_of(const struct core *core, const char *worker);
 
 /* The worker of this name; false: it is not known (any more). */
-bool core_worker_named(
-    const struct core *core, const char *name, struct core_worker_view *ret_view);
+bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret);
 /* The worker on this link; false: the link is no worker's (any more). */
-bool core_worker_linked(
-    const struct core *core, struct link_id link, struct core_worker_view *ret_view);
+bool core_worker_linked(const struct core *core, struct link_id link, struct core_worker_view *ret);
 
 /* ---- for tests and the simulator ---- */
 
 /* The worker of this id; false: it is not known (any more). Reads all before it. */
-bool core_worker_find(
-    const struct core *core, struct worker_id worker, struct core_worker_view *ret_view);
+bool core_worker_find(const struct core *core, struct worker_id id, struct core_worker_view *ret);
 
 /* NULL when all invariants hold, else a sentence about the broken one. Only the objects touched by
  * the last step unless `whole`. */

@@ -20,7 +20,7 @@ struct directory_task {
     bool has_exit;
     struct task_exit exit;
     uint64_t log_bytes;
-    struct task_fetch fetch; /* of this incarnation, as last reported */
+    struct task_fetch fetch;     /* of this incarnation, as last reported */
     struct resource_usage usage; /* likewise, then: */
     uint64_t usage_us;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tasks and hosts use, as workers' heartbeats report it. For people: no decision uses it, and
- * no record keeps it; it notifies no watcher, because it changes all the time. engine.c calls it. */
+ * no record keeps it; it notifies no watcher, because it changes all the time. engine.c calls it.
+ */
 #include "coordinator/engine/engine_state.h"
 
 static void note_task_usage(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tasks of a job as a table: of one job for render.c, the busiest of several for top_frame.c. */
+ * The tasks of a job as a table: of one job for render.c, the busiest of several for top_frame.c.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,8 +243,8 @@ static void add_busy(struct table *table, const struct busy_task *busy, bool gpu
     table_add(table, COLOUR_NONE, "%s", task->worker);
 }
 
-bool render_busy_tasks(const cadre_job *const *jobs, size_t count,
-    const struct text_style *text_style, FILE *out)
+bool render_busy_tasks(
+    const cadre_job *const *jobs, size_t count, const struct text_style *text_style, FILE *out)
 {
     static const struct table_column columns[] = {{"JOB", true}, {"TASK", true}, {"CPU", true},
         {"MEMORY", true}, {"PEAK", true}, {"WAITED FOR", true}, {"WORKER", false}};
@@ -260,8 +261,8 @@ bool render_busy_tasks(const cadre_job *const *jobs, size_t count,
         return false;
     }
     size_t found = take_busy(jobs, count, busy, &gpus);
-    table_open(&table, gpus ? with_gpus : columns,
-        sizeof columns / sizeof columns[0] + (gpus ? 1 : 0));
+    table_open(
+        &table, gpus ? with_gpus : columns, sizeof columns / sizeof columns[0] + (gpus ? 1 : 0));
     for (size_t i = 0; i < found && i < RENDER_BUSY_MAX; i++) {
         add_busy(&table, &busy[i], gpus);
     }

@@ -137,8 +137,8 @@ static void add_used(struct table *table, const cadre_worker *worker)
     char used[RENDER_BYTES];
     char all[RENDER_BYTES];
     if (worker->usage.has_cpu) {
-        table_add(table, COLOUR_NONE, "%s/%" PRIu32, render_cores(&worker->usage, used),
-            worker->cpus);
+        table_add(
+            table, COLOUR_NONE, "%s/%" PRIu32, render_cores(&worker->usage, used), worker->cpus);
     } else {
         table_add(table, COLOUR_NONE, "%" PRIu32, worker->cpus);
     }

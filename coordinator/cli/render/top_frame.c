@@ -259,11 +259,11 @@ static json_t *json_of_waits(const struct top_frame *frame)
         const struct top_wait *wait = &frame->waits->tasks[i];
         if (is_shown(frame, wait)) {
             double share = top_waits_share(frame->waits, wait);
-            json_array_append_new(waits,
-                json_pack("{s:I, s:I, s:s, s:I, s:o}", "job", (json_int_t)wait->job, "task",
-                    (json_int_t)wait->task, "worker", wait->worker, "waited_us",
-                    (json_int_t)wait->now_us, "share",
-                    share >= 0 ? json_real(share) : json_null()));
+            json_array_append_new(
+                waits, json_pack("{s:I, s:I, s:s, s:I, s:o}", "job", (json_int_t)wait->job, "task",
+                           (json_int_t)wait->task, "worker", wait->worker, "waited_us",
+                           (json_int_t)wait->now_us, "share",
+                           share >= 0 ? json_real(share) : json_null()));
         }
     }
     return waits;
@@ -290,13 +290,14 @@ json_t *top_frame_json(const struct top_frame *frame)
             json_array_append_new(jobs, json_of_job(with_tasks(frame, &frame->jobs->jobs[i])));
         }
     }
-    json_t *frame_json = json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-        "time_us", (json_int_t)frame->now_us, "coordinator", frame->coordinator, "workers_ready",
-        (json_int_t)sums.ready, "workers_draining", (json_int_t)sums.draining, "workers_away",
-        (json_int_t)sums.away, "slots", (json_int_t)sums.slots, "slots_used", (json_int_t)sums.used,
-        "gpus", (json_int_t)sums.gpus, "jobs_running", (json_int_t)sums.running, "jobs_queued",
-        (json_int_t)sums.queued, "jobs", jobs, "steps_per_s", json_of_rates(frame),
-        "waits", json_of_waits(frame));
+    json_t *frame_json =
+        json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "time_us",
+            (json_int_t)frame->now_us, "coordinator", frame->coordinator, "workers_ready",
+            (json_int_t)sums.ready, "workers_draining", (json_int_t)sums.draining, "workers_away",
+            (json_int_t)sums.away, "slots", (json_int_t)sums.slots, "slots_used",
+            (json_int_t)sums.used, "gpus", (json_int_t)sums.gpus, "jobs_running",
+            (json_int_t)sums.running, "jobs_queued", (json_int_t)sums.queued, "jobs", jobs,
+            "steps_per_s", json_of_rates(frame), "waits", json_of_waits(frame));
     if (frame_json == NULL || workers == NULL || json_object_update(frame_json, workers) != 0) {
         json_decref(frame_json);
         frame_json = NULL;

@@ -5,17 +5,17 @@
 
 #include "cadre/client.h"
 
-#define TOP_WAITS_MAX     32 /* tasks; the one that was seen longest ago makes room */
-#define TOP_WAITS_SLICES  60 /* of a second each */
-#define TOP_WORKER_BYTES  64 /* of a worker's name that is shown */
+#define TOP_WAITS_MAX    32 /* tasks; the one that was seen longest ago makes room */
+#define TOP_WAITS_SLICES 60 /* of a second each */
+#define TOP_WORKER_BYTES 64 /* of a worker's name that is shown */
 
 /* What was seen of one task. */
 struct top_wait {
     uint64_t job; /* 0: free */
     uint32_t task;
     char worker[TOP_WORKER_BYTES];
-    uint64_t now_us;  /* so long it is waited for now; 0: it is not */
-    uint64_t seen_us; /* last */
+    uint64_t now_us;                      /* so long it is waited for now; 0: it is not */
+    uint64_t seen_us;                     /* last */
     uint32_t waited_ms[TOP_WAITS_SLICES]; /* by second of the minute */
 };
 

@@ -208,21 +208,20 @@ const struct core_drained *core_drain_of(const struct core *core, const char *wo
     return drain_of(core, worker);
 }
 
-bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret_view)
+bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret)
 {
     uint32_t index = worker_by_name(core, name);
     if (index != NONE) {
-        show_worker(core, &core->workers[index], ret_view);
+        show_worker(core, &core->workers[index], ret);
     }
     return index != NONE;
 }
 
-bool core_worker_linked(
-    const struct core *core, struct link_id link, struct core_worker_view *ret_view)
+bool core_worker_linked(const struct core *core, struct link_id link, struct core_worker_view *ret)
 {
     uint32_t index = worker_by_link(core, link);
     if (index != NONE) {
-        show_worker(core, &core->workers[index], ret_view);
+        show_worker(core, &core->workers[index], ret);
     }
     return index != NONE;
 }
@@ -241,12 +240,11 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
     return true;
 }
 
-bool core_worker_find(
-    const struct core *core, struct worker_id worker, struct core_worker_view *ret_view)
+bool core_worker_find(const struct core *core, struct worker_id id, struct core_worker_view *ret)
 {
     uint32_t cursor = 0;
-    while (core_worker_next(core, &cursor, ret_view)) {
-        if (ret_view->worker.n == worker.n) {
+    while (core_worker_next(core, &cursor, ret)) {
+        if (ret->worker.n == id.n) {
             return true;
         }
     }

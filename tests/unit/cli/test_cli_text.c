@@ -412,16 +412,16 @@ static void a_job_as_json_has_stable_keys(void **state)
     static const char *const job_keys[] = {"id", "name", "program", "state", "final", "code",
         "message", "exit_code", "workers", "workers_min", "roster", "restarts", "replicas",
         "priority", "memory_bytes", "cpu_thousandths", "pids", "time_limit_us", "submitted_us",
-        "started_us", "ended_us", "position", "verified", "wait", "generation", "checkpoint", "progress",
-        "tasks", NULL};
+        "started_us", "ended_us", "position", "verified", "wait", "generation", "checkpoint",
+        "progress", "tasks", NULL};
     static const char *const progress_keys[] = {
         "stream", "epoch", "epochs", "step", "steps", "samples_per_s", "left_s", "metrics", NULL};
     static const char *const task_keys[] = {"task", "state", "worker", "incarnation", "pid",
         "exit_code", "exit_signal", "exit_text", "uses_cadre", "log_bytes", "fetch", "usage",
         "waited_us", NULL};
     static const char *const wait_keys[] = {"task", "worker", "waited_us", NULL};
-    static const char *const usage_keys[] = {"cpu_thousandths", "memory_bytes",
-        "memory_peak_bytes", "gpu_percent", "gpu_memory_bytes", NULL};
+    static const char *const usage_keys[] = {"cpu_thousandths", "memory_bytes", "memory_peak_bytes",
+        "gpu_percent", "gpu_memory_bytes", NULL};
     static const char *const fetch_keys[] = {
         "what", "done_bytes", "whole_bytes", "elapsed_us", NULL};
     cadre_job job = make_job(3, CADRE_JOB_RUNNING);

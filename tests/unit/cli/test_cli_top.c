@@ -151,7 +151,8 @@ static void a_wait_is_shown_with_its_share(void **state)
     wait_on(0, 3, 1200000);
     top_waits_note(&waits, &job_list, 1001 * S);
     char *text = frame_text(0);
-    assert_non_null(strstr(text, "job 7 waits for task 3 on w2 (1.2 s); 100% of the last minute\n"));
+    assert_non_null(
+        strstr(text, "job 7 waits for task 3 on w2 (1.2 s); 100% of the last minute\n"));
     free(text);
     wait_on(0, 3, 2200000);
     top_waits_note(&waits, &job_list, 1002 * S);
@@ -222,7 +223,8 @@ static void a_frame_fits_80_columns(void **state)
     top_waits_note(&waits, &job_list, 1001 * S);
     char *text = frame_text(80);
     char *rest = text;
-    for (char *text_line = strsep(&rest, "\n"); text_line != NULL; text_line = strsep(&rest, "\n")) {
+    for (char *text_line = strsep(&rest, "\n"); text_line != NULL;
+         text_line = strsep(&rest, "\n")) {
         if (strlen(text_line) > 80) {
             fail_msg("more than 80 columns: %s", text_line);
         }
@@ -239,8 +241,8 @@ static void a_frame_as_json(void **state)
     const struct top_frame shown = frame();
     json_t *json = top_frame_json(&shown);
     char *text = json_dumps(json_object_get(json, "waits"), JSON_COMPACT);
-    assert_string_equal(text,
-        "[{\"job\":8,\"task\":2,\"worker\":\"w2\",\"waited_us\":4200000,\"share\":null}]");
+    assert_string_equal(
+        text, "[{\"job\":8,\"task\":2,\"worker\":\"w2\",\"waited_us\":4200000,\"share\":null}]");
     free(text);
     json_t *first = json_array_get(json_object_get(json, "jobs"), 0);
     assert_int_equal(json_array_size(json_object_get(first, "tasks")), 20);
@@ -252,8 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_busiest_tasks_are_shown),
         cmocka_unit_test(what_is_not_known_is_not_zero),
-        cmocka_unit_test(a_wait_is_shown_with_its_share),
-        cmocka_unit_test(frames_may_be_far_apart),
+        cmocka_unit_test(a_wait_is_shown_with_its_share), cmocka_unit_test(frames_may_be_far_apart),
         cmocka_unit_test(more_waits_than_there_is_room_for),
         cmocka_unit_test(a_frame_fits_80_columns), cmocka_unit_test(a_frame_as_json)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,8 +39,8 @@ static struct task_cgroup group_of(enum cgroup_kind kind)
 }
 
 /* Each file is missing once: its value alone is unknown. */
-static void check_each_file(const struct task_cgroup *group, const char *const names[3],
-    const char *const contents[3])
+static void check_each_file(
+    const struct task_cgroup *group, const char *const names[3], const char *const contents[3])
 {
     for (int missing = -1; missing < 3; missing++) {
         struct usage_reading reading = {.at_us = 1};
@@ -187,7 +187,8 @@ static void a_host_is_read(void **state)
     assert_false(reading.has_memory_peak);
     static const char *const wrong[] = {"", "MemTotal:  1000 kB\n",
         "MemTotal: 1 kB\nMemAvailable: 2 kB\n",
-        "MemTotal: 18446744073709551615 kB\nMemAvailable: 0 kB\n", "MemTotal: x\nMemAvailable: y\n"};
+        "MemTotal: 18446744073709551615 kB\nMemAvailable: 0 kB\n",
+        "MemTotal: x\nMemAvailable: y\n"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         reading = (struct usage_reading){.at_us = 1};
         put("meminfo", wrong[i]);

@@ -25,10 +25,8 @@ static const struct task_info task_infos[] = {
     {.slot = 16383,
         .state = TASK_STARTING,
         .worker = "",
-        .fetch = {.kind = FETCH_CHECKPOINT,
-            .done_bytes = 5001,
-            .whole_bytes = 5002,
-            .elapsed_us = 5003},
+        .fetch =
+            {.kind = FETCH_CHECKPOINT, .done_bytes = 5001, .whole_bytes = 5002, .elapsed_us = 5003},
         .usage = USAGE,
         .waited_us = 5004},
     {.slot = 1, .state = TASK_RUNNING, .worker = "b", .usage = {.has_cpu = true}}, /* it rests */

@@ -400,10 +400,9 @@ static const struct agent_up heartbeat_with_fetches = {
         .memory_peak_bytes = 82, .gpu_percent = 100, .gpu_memory_bytes = INT64_MAX                 \
     }
 static const struct agent_usage usages[] = {{.task = {{7}, 0, 3}, .usage = USAGE},
-    {.task = {{7}, 1, 4}, .usage = {.has_cpu = true, .has_memory = true}},
-    {.task = {{8}, 5, 4}}};
-static const struct agent_up heartbeat_with_usages = {.type = AGENT_UP_HEARTBEAT,
-    .heartbeat = {.usages = usages, .usage_count = 3, .host = USAGE}};
+    {.task = {{7}, 1, 4}, .usage = {.has_cpu = true, .has_memory = true}}, {.task = {{8}, 5, 4}}};
+static const struct agent_up heartbeat_with_usages = {
+    .type = AGENT_UP_HEARTBEAT, .heartbeat = {.usages = usages, .usage_count = 3, .host = USAGE}};
 static const struct agent_up draining = {.type = AGENT_UP_DRAINING};
 const struct agent_up sample_agent_arrived = {
     .type = AGENT_UP_ARRIVED,

@@ -80,8 +80,9 @@ bool agent_task_process(
     struct agent *agent, struct task_ref task, struct agent_process *ret_process)
 {
     assert_ptr_equal(agent, fixture.agent);
-    *ret_process = (struct agent_process){
-        .pid = pids[task.slot % 2], .group = &groups[task.slot % 2], .gpu_slot = (int32_t)task.slot};
+    *ret_process = (struct agent_process){.pid = pids[task.slot % 2],
+        .group = &groups[task.slot % 2],
+        .gpu_slot = (int32_t)task.slot};
     return any_runs && task.job.n == 7;
 }
 

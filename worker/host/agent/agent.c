@@ -395,8 +395,7 @@ uint32_t agent_task_count(const struct agent *agent)
     return count;
 }
 
-bool agent_task_process(
-    struct agent *agent, struct task_ref ref, struct agent_process *ret_process)
+bool agent_task_process(struct agent *agent, struct task_ref ref, struct agent_process *ret_process)
 {
     const struct agent_task *task = agent_task_find(agent, ref);
     if (task == NULL || !task->has_process) {

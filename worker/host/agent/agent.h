@@ -158,7 +158,7 @@ uint32_t agent_task_count(const struct agent *agent);
 
 /* The process of a task. */
 struct agent_process {
-    pid_t pid; /* it leads a session of its own */
+    pid_t pid;                       /* it leads a session of its own */
     const struct task_cgroup *group; /* until the next call of the agent; its kind may be none */
     int32_t gpu_slot;                /* the slot of this host that it has */
 };

@@ -149,8 +149,7 @@ static void report_usages(struct usage_report *report)
     if (daemon->linked) {
         link_send(daemon,
             &(struct agent_up){.type = AGENT_UP_HEARTBEAT,
-                .heartbeat = {
-                    .usages = usages, .usage_count = count, .host = report->host.usage}});
+                .heartbeat = {.usages = usages, .usage_count = count, .host = report->host.usage}});
     }
 }
 
@@ -202,8 +201,8 @@ static void on_usage_timer(uv_timer_t *timer)
     struct usage_report *report = timer->data;
     if (!report->daemon->closes && report->daemon->agent != NULL) {
         take_tasks(report);
-        file_work_start(&report->work, &report->daemon->file_pool, read_in_thread, after_reading,
-            report);
+        file_work_start(
+            &report->work, &report->daemon->file_pool, read_in_thread, after_reading, report);
     }
 }
 

@@ -28,11 +28,11 @@ static bool parse_stat(const char *text, struct process_use *ret_use)
     uint64_t ticks[2];
     int64_t of_children[2];
     int session;
-    if (after == NULL ||
-        sscanf(after,
-            ") %*c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNd64
-            " %" SCNd64 " %*d %*d %*d %*d %*u %*u %" SCNd64,
-            &session, &ticks[0], &ticks[1], &of_children[0], &of_children[1], &ret_use->pages) != 6) {
+    if (after == NULL || sscanf(after,
+                             ") %*c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+                             " %" SCNd64 " %" SCNd64 " %*d %*d %*d %*d %*u %*u %" SCNd64,
+                             &session, &ticks[0], &ticks[1], &of_children[0], &of_children[1],
+                             &ret_use->pages) != 6) {
         return false;
     }
     ret_use->session = session;
@@ -64,8 +64,7 @@ static int by_leader(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void add_process(
-    const struct process_use *use, struct usage_session *sessions, size_t count)
+static void add_process(const struct process_use *use, struct usage_session *sessions, size_t count)
 {
     const struct usage_session wanted = {.leader = use->session};
     struct usage_session *session = bsearch(&wanted, sessions, count, sizeof *sessions, by_leader);
