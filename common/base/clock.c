@@ -15,6 +15,13 @@ uint64_t clock_monotonic_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 * CADRE_US_PER_S + (uint64_t)now.tv_nsec;
+}
+
 uint64_t clock_wall_us(void)
 {
     return read_us(CLOCK_REALTIME);

@@ -13,6 +13,13 @@
 /* CLOCK_MONOTONIC: for deadlines and durations. */
 uint64_t clock_monotonic_us(void);
 
+/* The same in nanoseconds, for what is measured. */
+uint64_t clock_monotonic_ns(void);
+
+/* Which clock that is: the same number in all processes of this host until it boots again, whatever
+ * their containers, as long as these share its clock. */
+uint64_t clock_monotonic_id(void);
+
 /* CLOCK_REALTIME since 1970: for people and records only, never for a decision. */
 uint64_t clock_wall_us(void);
 

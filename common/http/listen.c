@@ -9,7 +9,7 @@
 
 #include "common/base/tcp_address.h"
 
-#define BACKLOG 32
+#define BACKLOG 512
 
 static cadre_status no_address(const char *address, struct cadre_error *error)
 {

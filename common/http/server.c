@@ -6,28 +6,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <microhttpd.h>
 #include <uv.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/http/exposition.h"
 #include "common/http/listen.h"
+#include "common/http/origin.h"
+#include "common/http/request_state.h"
+#include "common/http/visits.h"
 
-#define REQUEST_BYTES ((size_t)8 * 1024)
+#define REQUEST_BYTES ((size_t)16 * 1024)
 #define IDLE_S        5U
+#define CUT_MAX       32U /* connections that are being closed to make room */
 #define TLS_SUITES    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
-
-/* From accept to close. */
-struct visit {
-    struct visit *next;
-    int fd;
-    uint64_t since_us;
-};
 
 struct http_server {
     struct http_options options; /* its `tls` is NULL on loopback */
@@ -36,127 +31,175 @@ struct http_server {
     uv_poll_t poll;
     uv_timer_t timer;
     unsigned handles; /* that are not closed yet */
-    struct visit *visits;
-    bool closed_some; /* connections, in this run */
+    struct visits visits;
+    struct http_requests requests;
+    uint64_t looked_us; /* when slow connections were last looked for */
+    bool closed_some;   /* connections, in this run */
 };
 
 /* ---- the answer ---- */
 
-static enum MHD_Result http_server_reply(
-    struct MHD_Connection *connection, unsigned status, const char *type, struct exposition *body)
+static struct http_response *list_pages(const struct http_server *server)
 {
-    const char *text = body->text != NULL ? body->text : "";
-    struct MHD_Response *response = NULL;
-    if (!body->failed) {
-        response = MHD_create_response_from_buffer(
-            body->size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
-    }
-    exposition_free(body);
-    if (response == NULL) {
-        return MHD_NO; /* no memory: the connection is closed */
-    }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-    }
-    enum MHD_Result queued = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return queued;
-}
-
-static unsigned show_root(const struct http_server *server, struct exposition *out)
-{
-    exposition_text(out, "%s\n\n", server->options.program);
+    struct exposition out = {0};
+    exposition_text(&out, "%s\n\n", server->options.program);
     for (size_t i = 0; i < server->options.page_count; i++) {
         const struct http_page *page = &server->options.pages[i];
-        exposition_text(out, "%-12s %s\n", page->path, page->summary);
+        if (page->summary != NULL) {
+            exposition_text(&out, "%-12s %s\n", page->path, page->summary);
+        }
     }
-    return MHD_HTTP_OK;
+    return http_response_exposition(MHD_HTTP_OK, HTTP_TYPE_TEXT, &out);
 }
 
-static const struct http_page *find_page(const struct http_server *server, const char *path)
+static bool page_has(const struct http_page *page, const char *path, const char **ret_rest)
+{
+    size_t length = strlen(page->path);
+    bool is_folder = length > 1 && page->path[length - 1] == '/';
+    if (is_folder ? strncmp(path, page->path, length) != 0 : strcmp(path, page->path) != 0) {
+        return false;
+    }
+    *ret_rest = path + length;
+    return true;
+}
+
+static const struct http_page *find_page(
+    const struct http_server *server, const char *path, const char **ret_rest)
 {
     for (size_t i = 0; i < server->options.page_count; i++) {
-        if (strcmp(server->options.pages[i].path, path) == 0) {
+        if (page_has(&server->options.pages[i], path, ret_rest)) {
             return &server->options.pages[i];
         }
     }
     return NULL;
 }
 
-/* Whether the URI of the client's certificate begins with `prefix`. */
-static bool is_refused(gnutls_session_t session, const char *prefix)
+/* The handshake requests a certificate; at the first request of a connection it is checked. */
+static bool is_trusted(const struct http_server *server, struct http_request *request)
 {
-    unsigned count = 0;
-    gnutls_x509_crt_t cert = NULL;
-    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
-    bool refused = true;
-    if (shown == NULL || count == 0 || gnutls_x509_crt_init(&cert) != 0) {
-        return true;
+    struct visit *visit = request->visit;
+    if (visit != NULL && visit->trust == VISIT_UNCHECKED) {
+        bool good =
+            http_certificate_check(request->connection, server->options.refused_uri, visit->uri);
+        visit->trust = good ? VISIT_TRUSTED : VISIT_REFUSED;
     }
-    if (gnutls_x509_crt_import(cert, shown, GNUTLS_X509_FMT_DER) == 0) {
-        refused = false;
-        int type = 0;
-        for (unsigned i = 0; type >= 0; i++) {
-            char uri[512] = {0};
-            size_t size = sizeof uri - 1;
-            type = gnutls_x509_crt_get_subject_alt_name(cert, i, uri, &size, NULL);
-            refused = refused || type == GNUTLS_E_SHORT_MEMORY_BUFFER ||
-                      (type == GNUTLS_SAN_URI && strncmp(uri, prefix, strlen(prefix)) == 0);
-        }
-    }
-    gnutls_x509_crt_deinit(cert);
-    return refused;
+    return visit != NULL && visit->trust == VISIT_TRUSTED;
 }
 
-/* The handshake requests a certificate; here it is checked. */
-static bool is_trusted(const struct http_server *server, struct MHD_Connection *connection)
+/* The status with which the server refuses a request itself, with the reason; 0: it does not. */
+static unsigned check_request(const struct http_server *server, struct http_request *request,
+    const struct http_page *page, const char *method, struct cadre_error *error)
 {
-    const char *prefix = server->options.refused_uri;
-    gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
-        .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    unsigned faults = 0;
-    return info != NULL &&
-           gnutls_certificate_verify_peers(info->tls_session, &purpose, 1, &faults) == 0 &&
-           faults == 0 && (prefix == NULL || !is_refused(info->tls_session, prefix));
+    bool secure = server->options.tls != NULL;
+    const char *host = http_request_header(request, MHD_HTTP_HEADER_HOST);
+    if (secure && !is_trusted(server, request)) {
+        cadre_error_set(error, CADRE_PERMISSION_DENIED,
+            "Show a certificate of the cluster's CA, of the role viewer.");
+        return MHD_HTTP_FORBIDDEN;
+    }
+    if (!secure && host != NULL && !http_host_is_loopback(host)) {
+        cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "This is not the host %.100s: ask at localhost or 127.0.0.1.", host);
+        return MHD_HTTP_MISDIRECTED_REQUEST;
+    }
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        cadre_error_set(error, CADRE_UNIMPLEMENTED, "Only GET and HEAD.");
+        return MHD_HTTP_METHOD_NOT_ALLOWED;
+    }
+    if (request->refused.code != CADRE_OK) {
+        *error = request->refused;
+        return MHD_HTTP_BAD_REQUEST;
+    }
+    if (page != NULL && page->own_only &&
+        !http_origin_is_own(host, http_request_header(request, MHD_HTTP_HEADER_ORIGIN),
+            http_request_header(request, "Sec-Fetch-Site"), secure)) {
+        cadre_error_set(error, CADRE_PERMISSION_DENIED,
+            "A page of another site asks: only this server's own page may.");
+        return MHD_HTTP_FORBIDDEN;
+    }
+    return 0;
 }
 
+static struct http_response *refuse(
+    const struct http_page *page, unsigned status, const struct cadre_error *error)
+{
+    return page != NULL && page->refuse != NULL ? page->refuse(status, error)
+                                                : http_response_text(status, true, error->text);
+}
+
+static void serve(
+    const struct http_server *server, struct http_request *request, const char *method)
+{
+    struct cadre_error error = {0};
+    const char *path = request->target.path;
+    const struct http_page *page = find_page(server, path, &request->rest);
+    unsigned status = check_request(server, request, page, method, &error);
+    request->asked = true;
+    if (status != 0) {
+        http_answer(request, refuse(page, status, &error));
+    } else if (page != NULL) {
+        page->serve(server->options.user, request);
+    } else if (strcmp(path, "/pages") == 0 || strcmp(path, "/") == 0) {
+        http_answer(request, list_pages(server));
+    } else {
+        http_answer(request, http_response_text(MHD_HTTP_NOT_FOUND, true,
+                                 "There is no such page: /pages lists them."));
+    }
+}
+
+/* The request line is there, and nothing more. */
+static void *on_target(void *user, const char *target, struct MHD_Connection *connection)
+{
+    struct http_server *server = user;
+    struct http_request *request = http_request_new(&server->requests, connection, target);
+    if (request != NULL) {
+        visit_touch(&server->visits, request->visit, clock_monotonic_us());
+    }
+    return request;
+}
+
+/* Called with the headers, then with the end of the request, and once more when a request that
+ * waited is answered. An answer to the headers alone would close the connection. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
     const char *method, const char *version, const char *upload, size_t *upload_size,
-    void **request)
+    void **context)
 {
+    (void)connection;
+    (void)path;
     (void)version;
     (void)upload;
-    (void)upload_size;
-    (void)request;
-    const struct http_server *server = user;
-    struct exposition body = {0};
-    unsigned status = MHD_HTTP_NOT_FOUND;
-    const char *type = HTTP_TYPE_TEXT;
-    const struct http_page *page = find_page(server, path);
-    if (server->options.tls != NULL && !is_trusted(server, connection)) {
-        status = MHD_HTTP_FORBIDDEN;
-        exposition_text(&body, "Show a certificate of the cluster's CA, of the role viewer.\n");
-    } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        status = MHD_HTTP_METHOD_NOT_ALLOWED;
-        exposition_text(&body, "Only GET and HEAD.\n");
-    } else if (page != NULL) {
-        type = page->type;
-        status = page->show(server->options.user, &body);
-    } else if (strcmp(path, "/") == 0) {
-        status = show_root(server, &body);
-    } else {
-        exposition_text(&body, "There is no such page: / lists them.\n");
+    struct http_server *server = user;
+    struct http_request *request = *context;
+    if (request == NULL) {
+        return MHD_NO; /* no memory: the connection is closed */
     }
-    return http_server_reply(connection, status, type, &body);
+    if (!request->has_headers) {
+        request->has_headers = true;
+        return MHD_YES;
+    }
+    if (*upload_size > 0) {
+        *upload_size = 0; /* no page reads a body */
+        return MHD_YES;
+    }
+    if (!request->answered) {
+        serve(server, request, method);
+    }
+    return http_request_go_on(request, &server->visits);
 }
 
-/* ---- connections that last too long ---- */
+static void on_request_end(void *user, struct MHD_Connection *connection, void **context,
+    enum MHD_RequestTerminationCode code)
+{
+    (void)connection;
+    (void)code;
+    struct http_server *server = user;
+    struct http_request *request = *context;
+    if (request != NULL) {
+        visit_touch(&server->visits, request->visit, clock_monotonic_us());
+        http_request_end(request);
+        *context = NULL;
+    }
+}
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
     enum MHD_ConnectionNotificationCode code)
@@ -165,35 +208,13 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        struct visit *visit = calloc(1, sizeof *visit);
-        *context = visit;
-        if (visit != NULL && info != NULL) {
-            *visit = (struct visit){
-                .next = server->visits, .fd = info->connect_fd, .since_us = clock_monotonic_us()};
-            server->visits = visit;
-        }
+        *context = info != NULL ? visits_add(&server->visits, info->connect_fd,
+                                      clock_monotonic_us(), HTTP_CONNECTIONS_MAX)
+                                : NULL;
         return;
     }
     server->closed_some = true;
-    struct visit **at = &server->visits;
-    while (*at != NULL && *at != *context) {
-        at = &(*at)->next;
-    }
-    if (*at != NULL) {
-        struct visit *gone = *at;
-        *at = gone->next;
-        free(gone);
-    }
-}
-
-static void close_slow_connections(struct http_server *server)
-{
-    uint64_t now_us = clock_monotonic_us();
-    for (const struct visit *visit = server->visits; visit != NULL; visit = visit->next) {
-        if (now_us - visit->since_us > HTTP_REQUEST_MAX_US) {
-            (void)shutdown(visit->fd, SHUT_RDWR);
-        }
-    }
+    visits_remove(&server->visits, *context);
 }
 
 /* ---- the loop ---- */
@@ -202,13 +223,18 @@ static void on_timer(uv_timer_t *timer);
 
 static void http_server_run(struct http_server *server)
 {
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us - server->looked_us >= CADRE_US_PER_S) {
+        server->looked_us = now_us;
+        visits_cut(&server->visits, now_us, HTTP_REQUEST_MAX_US);
+    }
     do { /* a connection that became free is offered only by the next run */
         server->closed_some = false;
         (void)MHD_run(server->daemon);
     } while (server->closed_some);
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     bool waits = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES;
-    if (server->visits != NULL && (!waits || wait_ms > CADRE_US_PER_S / CADRE_US_PER_MS)) {
+    if (server->visits.count > 0 && (!waits || wait_ms > CADRE_US_PER_S / CADRE_US_PER_MS)) {
         waits = true;
         wait_ms = CADRE_US_PER_S / CADRE_US_PER_MS;
     }
@@ -221,8 +247,14 @@ static void http_server_run(struct http_server *server)
 
 static void on_timer(uv_timer_t *timer)
 {
-    close_slow_connections(timer->data);
     http_server_run(timer->data);
+}
+
+/* Not at once: a page may answer from wherever it is. */
+static void on_answer(void *user)
+{
+    struct http_server *server = user;
+    uv_timer_start(&server->timer, on_timer, 0, 0);
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
@@ -254,14 +286,19 @@ static cadre_status http_server_start(struct http_server *server, int fd, struct
         {MHD_OPTION_HTTPS_MEM_TRUST, 0, tls != NULL ? tls->ca_pem : NULL},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_SUITES}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none = {MHD_OPTION_END, 0, NULL};
-    unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (tls != NULL ? MHD_USE_TLS : 0U);
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME |
+                     (tls != NULL ? MHD_USE_TLS : 0U);
+    /* Off loopback one address does not get all connections. */
+    unsigned by_address = tls != NULL ? HTTP_CONNECTIONS_MAX / 2 : 0;
     /* The logger comes first: later options may already log. */
-    server->daemon =
-        MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
-            on_fault, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-            (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES,
-            MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-            server, MHD_OPTION_ARRAY, tls != NULL ? tls_items : &none, MHD_OPTION_END);
+    server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_EXTERNAL_LOGGER, on_fault, server, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX + CUT_MAX,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, by_address, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        REQUEST_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, server, MHD_OPTION_ARRAY,
+        tls != NULL ? tls_items : &none, MHD_OPTION_END);
     if (server->daemon != NULL) {
         return CADRE_OK;
     }
@@ -287,6 +324,10 @@ void http_server_close(struct http_server *server)
         return;
     }
     uv_poll_stop(&server->poll);
+    for (struct http_request *request = server->requests.first; request != NULL;
+         request = request->next) {
+        http_request_give_up(request); /* libmicrohttpd closes no suspended connection */
+    }
     if (server->daemon != NULL) {
         MHD_stop_daemon(server->daemon);
     }
@@ -306,6 +347,7 @@ static cadre_status open_on(struct uv_loop_s *loop, const struct http_options *o
     }
     server->options = *options;
     server->loop = loop;
+    server->requests = (struct http_requests){.on_answer = on_answer, .user = server};
     cadre_status status = http_server_start(server, fd, error);
     const union MHD_DaemonInfo *info =
         status == CADRE_OK ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;

@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A small HTTP server on a libuv loop, for people and monitors that look at a daemon: GET and HEAD
- * of a few pages, one request a connection, no thread of its own. The only home of libmicrohttpd.
+ * of a few pages, no thread of its own. The only home of libmicrohttpd.
  *
- * Limits: HTTP_CONNECTIONS_MAX connections, 8 KiB of request, HTTP_REQUEST_MAX_US from accept to
- * the last byte of the answer. */
+ * Limits: 16 KiB of request, HTTP_REQUEST_MAX_US for a request from its accept, or the answer
+ * before, to the last byte of its answer, 5 s of silence between two requests. With more than
+ * HTTP_CONNECTIONS_MAX connections the one that waits longest is closed, so that none of them keeps
+ * a monitor out. A client that does not read is not waited for.
+ *
+ * Browsers: a request that names another host than this one is refused on loopback (421), and one
+ * of another site's page where a page says so (403). */
 #ifndef CADRE_HTTP_SERVER_H
 #define CADRE_HTTP_SERVER_H
 
 #include "common/base/error.h"
-#include "common/http/exposition.h"
+#include "common/http/request.h"
 #include "common/tls/material.h"
 
-#define HTTP_CONNECTIONS_MAX 32
+#define HTTP_CONNECTIONS_MAX 512
 #define HTTP_REQUEST_MAX_US  ((uint64_t)10 * 1000 * 1000)
 
 struct uv_loop_s;
 struct http_server;
 
-#define HTTP_TYPE_TEXT    "text/plain; charset=utf-8"
-#define HTTP_TYPE_METRICS "text/plain; version=0.0.4; charset=utf-8"
-
 struct http_page {
-    const char *path;    /* "/metrics" */
-    const char *type;    /* Content-Type */
-    const char *summary; /* its description on "/" */
-    /* Writes the page; returns the status, 200 or 503. On the loop's thread. */
-    unsigned (*show)(void *user, struct exposition *out);
+    /* "/metrics"; one that ends with "/" stands for all below it, too, except "/" itself. */
+    const char *path;
+    const char *summary; /* its description on the list of pages; NULL: it is not listed */
+    /* Answers the request, at once or later. On the loop's thread. */
+    void (*serve)(void *user, struct http_request *request);
+    /* The answer where the server refuses a request to this page; NULL: a line of text. */
+    struct http_response *(*refuse)(unsigned status, const struct cadre_error *error);
+    bool own_only; /* no page of another site may ask for it */
 };
 
 struct http_options {
     const char *address; /* 127.0.0.1:PORT, [::1]:PORT, localhost:PORT; others only with TLS */
-    const char *program; /* for "/" */
+    const char *program; /* heads the list of pages: "/pages", and "/" where no page is "/" */
     const struct http_page *pages; /* outlive the server */
     size_t page_count;
     void *user;

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "cadre/client.h"
+#include "common/view/cluster_sums.h"
 
 /* A job, with "tasks" when it has some. */
 json_t *json_of_job(const cadre_job *job);
@@ -25,6 +26,8 @@ json_t *json_of_workers(const cadre_worker_list *list);
 /* A line of a task's log, or a piece of one; `log` has what is true of its first byte, and its
  * bytes are not read. */
 json_t *json_of_text_line(uint64_t job, const cadre_log *log, const char *text_line, size_t size);
+/* A cluster in a few numbers, as of this time. */
+json_t *json_of_cluster(uint64_t time_us, const struct cluster_sums *sums);
 /* The coordinator's part of `version --json`. */
 json_t *json_of_coordinator(const cadre_coordinator_version *version);
 

@@ -176,6 +176,55 @@ struct metrics_response {
     uint64_t refused;    /* values of names beyond LIMIT_METRICS */
 };
 
+/* Jobs.Trace: what the tasks of a job do in some of the steps to come. */
+struct trace_request {
+    struct job_id id;
+    bool next;      /* from the next step on that no task has begun; else from `first` */
+    uint64_t first;
+    uint64_t steps; /* how many, at most LIMIT_TRACE_STEPS */
+    uint64_t limit_us; /* after so long the trace ends with what there is */
+};
+
+enum trace_task_state {
+    TRACE_TASK_ASKED = 1, /* nothing came from it */
+    TRACE_TASK_RECORDS,
+    TRACE_TASK_ENDED, /* its spans are whole, but for those that are counted as lost */
+    TRACE_TASK_GONE   /* it ended, or its worker is away: its newest spans may be missing */
+};
+
+/* One process of a task in a trace. The coordinator's clock is its clock + offset_ns (modulo 2^64),
+ * or up to error_ns before or behind that. */
+struct trace_task {
+    uint32_t slot;
+    uint64_t incarnation;
+    enum trace_task_state state;
+    const char *worker;
+    uint32_t pid;
+    uint64_t clock; /* the same number on all of one host; 0: nothing came */
+    uint64_t offset_ns;
+    uint64_t error_ns;
+    uint64_t position;
+    uint64_t spans;   /* that came */
+    uint64_t lost;    /* for which the task had no room */
+    uint64_t missing; /* that were lost on the way, or that the client did not read in time */
+};
+
+/* One of a stream: the spans of one task, or the state of all tasks, or both. */
+struct trace_response {
+    uint64_t first;
+    uint64_t end;
+    uint64_t clock_ns; /* the coordinator's clock now, */
+    uint64_t wall_us;  /* and the time of day */
+    const struct trace_task *tasks; /* when something of them changed: all */
+    size_t task_count;
+    uint32_t slot; /* of the task that recorded the spans */
+    uint64_t incarnation;
+    const struct trace_span *spans;
+    size_t span_count;
+    bool ended;       /* nothing follows; */
+    const char *text; /* and why it is not whole; "" */
+};
+
 struct list_workers_request {
     const char *worker; /* only the one of this name; "": all */
 };

@@ -27,6 +27,9 @@
 #define LIMIT_SERIES_POINTS     4096 /* newest values of a metric, each kept */
 #define LIMIT_SERIES_BUCKETS    1024 /* of steps before them */
 #define LIMIT_REPORTED_VALUES   1024 /* in one message of a task */
+#define LIMIT_TRACE_SPANS       1024 /* in one message of a task */
+#define LIMIT_TRACE_STEPS       10000
+#define LIMIT_TRACE_TIME_US     (3600ULL * 1000000)
 #define LIMIT_SHARD_FILES       256 /* of one dataset, in a report to clients */
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
 #define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)

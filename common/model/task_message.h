@@ -7,10 +7,11 @@
 #define CADRE_MODEL_TASK_MESSAGE_H
 
 #include "common/model/job.h"
+#include "common/model/trace.h"
 
 /* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
  * sides. */
-#define TASK_FRAME_VERSION 6
+#define TASK_FRAME_VERSION 7
 
 #define POSITION_NONE UINT64_MAX
 
@@ -253,6 +254,21 @@ struct task_values {
     uint64_t end; /* how many this process has reported, the last one of these included */
 };
 
+/* The answer to a trace_order, and what the task recorded since; each order is answered at once,
+ * for the sake of its clock. */
+struct task_spans {
+    uint64_t id;
+    uint64_t asked_ns;    /* of the order that it answers; 0: of none */
+    uint64_t answered_ns; /* the task's clock at the answer */
+    uint64_t clock;       /* which clock that is: the same number on all of one host */
+    uint64_t position;    /* of the task, or the program's own number */
+    const struct trace_span *spans; /* each when it ended */
+    size_t span_count;
+    uint64_t sent; /* spans that were sent before these, in this trace */
+    uint64_t lost; /* spans for which there was no room */
+    bool ended;    /* nothing follows */
+};
+
 enum task_up_type {
     TASK_UP_HELLO = 1,
     TASK_UP_ARRIVE,
@@ -265,7 +281,8 @@ enum task_up_type {
     TASK_UP_SHARDS, /* for people, as progress; of one dataset */
     TASK_UP_PREEMPT,
     TASK_UP_BACKED,
-    TASK_UP_VALUES /* of the chief; sent until it is acknowledged */
+    TASK_UP_VALUES, /* of the chief; sent until it is acknowledged */
+    TASK_UP_SPANS   /* of a trace; what is lost on the way is counted */
 };
 
 struct task_up {
@@ -283,6 +300,7 @@ struct task_up {
         struct task_preempt preempt;
         struct task_backed backed;
         struct task_values values;
+        struct task_spans spans;
     };
 };
 
@@ -362,7 +380,8 @@ enum task_down_type {
     TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
     TASK_DOWN_WARM,       /* the answer to the hello of a joiner */
     TASK_DOWN_MEMBERS,    /* to the tasks of a ps job */
-    TASK_DOWN_VALUES_KEPT /* what of task_values is stored */
+    TASK_DOWN_VALUES_KEPT, /* what of task_values is stored */
+    TASK_DOWN_TRACE        /* what the task is to record */
 };
 
 struct task_refused {
@@ -380,6 +399,7 @@ struct task_down {
         struct task_members members;
         struct task_refused refused;
         uint64_t values_kept; /* as task_values.end */
+        struct trace_order trace;
         const char *reason; /* of abort: one sentence with the lost task, for the program's error */
     };
 };

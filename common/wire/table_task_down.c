@@ -262,5 +262,6 @@ ROWS(TaskDownMembers) = {
     MEMBER(TaskDown, members, TaskMembers, members, TASK_DOWN__MESSAGE_MEMBERS, TASK_DOWN_MEMBERS),
     MEMBER_INLINE(TaskDown, values_kept, TaskValuesKept, TASK_DOWN__MESSAGE_VALUES_KEPT,
         TASK_DOWN_VALUES_KEPT),
+    MEMBER(TaskDown, trace, TaskTrace, trace, TASK_DOWN__MESSAGE_TRACE, TASK_DOWN_TRACE),
 };
 TABLE_OF(TaskDown, task_down, ONEOF(TaskDown, TaskDownMembers), .limit_bytes = LIMIT_FRAME_BYTES);

@@ -270,5 +270,6 @@ ROWS(TaskUpMembers) = {
     MEMBER(TaskUp, preempt, TaskPreempt, preempt, TASK_UP__MESSAGE_PREEMPT, TASK_UP_PREEMPT),
     MEMBER(TaskUp, backed, TaskBacked, backed, TASK_UP__MESSAGE_BACKED, TASK_UP_BACKED),
     MEMBER(TaskUp, values, TaskValues, values, TASK_UP__MESSAGE_VALUES, TASK_UP_VALUES),
+    MEMBER(TaskUp, spans, TaskSpans, spans, TASK_UP__MESSAGE_SPANS, TASK_UP_SPANS),
 };
 TABLE_OF(TaskUp, task_up, ONEOF(TaskUp, TaskUpMembers), .limit_bytes = LIMIT_FRAME_BYTES);

@@ -27,6 +27,13 @@ WIRE_TABLE(ResourceUsage, struct resource_usage);
 WIRE_TABLE(DatasetShards, struct shards_report);
 WIRE_TABLE(Gpus, struct gpus);
 
+/* table_trace.c */
+WIRE_TABLE(TraceSpan, struct trace_span);
+WIRE_TABLE(TaskSpans, struct task_spans);
+WIRE_TABLE(TaskTrace, struct trace_order);
+WIRE_TABLE(TraceRequest, struct trace_request);
+WIRE_TABLE(TraceResponse, struct trace_response);
+
 /* table_task_up.c, table_task_down.c, table_agent.c */
 WIRE_TABLE(TaskUp, struct task_up);
 WIRE_TABLE(TaskDown, struct task_down);

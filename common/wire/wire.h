@@ -72,6 +72,8 @@ void wire_arena_free(struct wire_arena *arena);
     X(drain_request, DrainRequest)                                                                 \
     X(metrics_request, MetricsRequest)                                                             \
     X(metrics_response, MetricsResponse)                                                           \
+    X(trace_request, TraceRequest)                                                                 \
+    X(trace_response, TraceResponse)                                                               \
     X(verify_request, VerifyRequest)                                                               \
     X(verify_response, VerifyResponse)                                                             \
     X(list_workers_request, ListWorkersRequest)                                                    \

@@ -16,6 +16,10 @@ bool range_parse(const char *text, uint32_t limit, uint32_t *ret_least, uint32_t
  * else. */
 bool step_range_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last);
 
+/* "A:B" with A < B, or "+N"; at most LIMIT_TRACE_STEPS. False: it is something else. */
+bool trace_steps_parse(
+    const char *text, bool *ret_from_first, uint64_t *ret_first, uint64_t *ret_steps);
+
 /* "JOB" or "JOB@STEP" with 1 <= JOB and 1 <= STEP < 2^63; *ret_step 0: none is named. False: it is
  * something else. */
 bool restore_point_parse(const char *text, uint64_t *ret_job, uint64_t *ret_step);

@@ -61,6 +61,25 @@ bool step_range_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last)
     return *text == '\0';
 }
 
+bool trace_steps_parse(
+    const char *text, bool *ret_from_first, uint64_t *ret_first, uint64_t *ret_steps)
+{
+    uint64_t end = 0;
+    *ret_first = 0;
+    *ret_from_first = *text != '+';
+    if (!*ret_from_first) {
+        text++;
+        return take_number(&text, 1, LIMIT_TRACE_STEPS, ret_steps) && *text == '\0';
+    }
+    if (!take_number(&text, 0, LIMIT_POSITION - LIMIT_TRACE_STEPS, ret_first) || *text != ':') {
+        return false;
+    }
+    text++;
+    bool good = take_number(&text, *ret_first + 1, *ret_first + LIMIT_TRACE_STEPS, &end);
+    *ret_steps = end - *ret_first;
+    return good && *text == '\0';
+}
+
 bool restore_point_parse(const char *text, uint64_t *ret_job, uint64_t *ret_step)
 {
     *ret_step = 0;

@@ -8,9 +8,10 @@
 #include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/part_check.h"
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/series/series_jobs.h"
+#include "coordinator/daemon/traces/traces.h"
 
 /* A call carries its link's number where other calls carry an object. */
 static struct link_id link_of(const struct rpc_call *call)
@@ -132,6 +133,10 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         series_append(daemon, link, up.relay_up.task, &up.relay_up.up.values);
         return;
     }
+    if (up.type == AGENT_UP_RELAY && up.relay_up.up.type == TASK_UP_SPANS) {
+        traces_take(daemon, link, up.relay_up.task, &up.relay_up.up.spans);
+        return;
+    }
     agents_note(daemon, &up);
     if (up.type == AGENT_UP_RELAY && up.relay_up.up.type == TASK_UP_PART) {
         if (!engine_task_on_link(daemon->engine, up.relay_up.task, link)) {
@@ -146,6 +151,10 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         watch_steps_committed(daemon);
     }
     engine_agent_up(daemon->engine, clock_monotonic_us(), link, &up);
+    if (daemon->traces != NULL && up.type == AGENT_UP_RELAY &&
+        up.relay_up.up.type == TASK_UP_HELLO) {
+        traces_task_came(daemon, up.relay_up.task.job);
+    }
 }
 
 static void join_half_close(struct rpc_call *call, void *user)

@@ -11,6 +11,7 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/jobs.h"
+#include "coordinator/daemon/base/listings.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/storage.h"
 
@@ -65,10 +66,8 @@ static void pending_closed(struct rpc_call *call, bool cancelled, void *user)
 static void answer_job(struct daemon *daemon, struct rpc_call *call, struct job_id job)
 {
     struct job_info info;
-    if (!engine_job_info(daemon->engine, job, &info)) {
-        struct cadre_error error;
-        cadre_error_set(&error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
-            (unsigned long long)job.n);
+    struct cadre_error error = {0};
+    if (listing_job(daemon, job, &info, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }
@@ -394,22 +393,16 @@ static void list_message(struct rpc_call *call, const void *data, size_t length,
     (void)data;
     (void)length;
     struct daemon *daemon = user;
-    struct job_info *infos = calloc(LIMIT_JOBS_LISTED, sizeof *infos);
-    if (infos == NULL) {
-        rpc_call_finish(
-            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+    struct cadre_error error = {0};
+    const struct jobs_listing listing = {.limit = LIMIT_JOBS_LISTED};
+    struct job_info *jobs = NULL;
+    struct list_jobs_response response;
+    if (listing_jobs(daemon, &listing, &jobs, &response, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
         return;
     }
-    uint32_t count = 0;
-    while (count < LIMIT_JOBS_LISTED && engine_job_at(daemon->engine, count, &infos[count])) {
-        count++;
-    }
-    struct job_info next;
-    struct list_jobs_response response = {.jobs = infos,
-        .count = count,
-        .more = count == LIMIT_JOBS_LISTED && engine_job_at(daemon->engine, count, &next)};
     DAEMON_SEND(daemon, call, list_jobs_response, &response);
-    free(infos);
+    free(jobs);
     rpc_call_finish(call, CADRE_OK, "");
 }
 
@@ -420,36 +413,23 @@ static void workers_message(struct rpc_call *call, const void *data, size_t leng
     struct daemon *daemon = user;
     struct cadre_error error = {0};
     struct list_workers_request request;
+    struct worker_info *workers = NULL;
+    struct list_workers_response response;
+    bool more = false;
     wire_arena_reset(daemon->arena);
-    if (wire_unpack_list_workers_request(data, length, daemon->arena, &request, &error) !=
-        CADRE_OK) {
+    cadre_status status =
+        wire_unpack_list_workers_request(data, length, daemon->arena, &request, &error);
+    if (status == CADRE_OK) {
+        const struct workers_listing listing = {
+            .limit = (size_t)daemon->options.workers_max, .after = "", .name = request.worker};
+        status = listing_workers(daemon, &listing, &workers, &response, &more, &error);
+    }
+    if (status != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }
-    size_t capacity = (size_t)daemon->options.workers_max + 1;
-    struct worker_info *infos = calloc(capacity, sizeof *infos);
-    if (infos == NULL) {
-        rpc_call_finish(
-            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
-        return;
-    }
-    uint32_t count = 0;
-    uint32_t cursor = 0;
-    while (count < capacity && engine_worker_next(daemon->engine, &cursor, &infos[count])) {
-        bool asked = request.worker[0] == '\0' || strcmp(infos[count].name, request.worker) == 0;
-        count += asked ? 1U : 0U;
-    }
-    if (count == 0 && request.worker[0] != '\0') {
-        free(infos);
-        cadre_error_set(&error, CADRE_NOT_FOUND,
-            "no worker is named %s: `cadre workers` lists them", request.worker);
-        rpc_call_fail(call, &error);
-        return;
-    }
-    engine_shorten_workers(infos, count);
-    struct list_workers_response response = {.workers = infos, .count = count};
     DAEMON_SEND(daemon, call, list_workers_response, &response);
-    free(infos);
+    free(workers);
     rpc_call_finish(call, CADRE_OK, "");
 }
 
@@ -460,19 +440,8 @@ static void version_message(struct rpc_call *call, const void *data, size_t leng
     (void)data;
     (void)length;
     struct daemon *daemon = user;
-    struct version_response response = {.version = CADRE_VERSION,
-        .agent_protocol = AGENT_PROTOCOL_VERSION,
-        .task_frame = TASK_FRAME_VERSION,
-        .started_us = daemon->started_us};
-    struct engine_job_brief info;
-    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        response.jobs_live += job_state_is_final(info.state) ? 0 : 1;
-    }
-    struct worker_info worker;
-    uint32_t cursor = 0;
-    while (engine_worker_next(daemon->engine, &cursor, &worker)) {
-        response.workers += worker.connected ? 1 : 0;
-    }
+    struct version_response response;
+    listing_version(daemon, &response);
     DAEMON_SEND(daemon, call, version_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }

@@ -280,11 +280,13 @@ static void start_handles(struct daemon *daemon)
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
     uv_timer_init(loop, &daemon->tick);
     uv_timer_init(loop, &daemon->watch_timer);
+    uv_timer_init(loop, &daemon->trace_timer);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
     uv_signal_init(loop, &daemon->sighup);
     daemon->tick.data = daemon;
     daemon->watch_timer.data = daemon;
+    daemon->trace_timer.data = daemon;
     daemon->sigterm.data = daemon;
     daemon->sigint.data = daemon;
     daemon->sighup.data = daemon;
@@ -356,6 +358,7 @@ static void close_daemon(struct daemon *daemon)
         series_free(daemon);
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
+        uv_close((uv_handle_t *)&daemon->trace_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);
         uv_close((uv_handle_t *)&daemon->sigint, NULL);
         uv_close((uv_handle_t *)&daemon->sighup, NULL);

@@ -10,6 +10,7 @@
 #include "common/http/server.h"
 #include "common/rpc/server.h"
 #include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/contents/storage.h"
 
@@ -314,21 +315,21 @@ static const struct tls_material *tls_of(const struct daemon *daemon)
     return daemon->tls != NULL ? rpc_tls_material(daemon->tls) : NULL;
 }
 
-static unsigned show_metrics(void *user, struct exposition *out)
+static void show_metrics(void *user, struct http_request *request)
 {
+    struct exposition out = {0};
     struct daemon *daemon = user;
-    show_jobs(daemon, out);
-    show_workers(daemon, out);
-    show_counts(daemon, out);
-    show_storage(daemon, out);
-    show_calls(daemon, out);
-    process_metrics(out, "cadre-coordinator", tls_of(daemon));
-    return 200;
+    show_jobs(daemon, &out);
+    show_workers(daemon, &out);
+    show_counts(daemon, &out);
+    show_storage(daemon, &out);
+    show_calls(daemon, &out);
+    process_metrics(&out, "cadre-coordinator", tls_of(daemon));
+    http_answer(request, http_response_exposition(200, HTTP_TYPE_METRICS, &out));
 }
 
-static unsigned show_health(void *user, struct exposition *out)
+static unsigned write_health(struct daemon *daemon, struct exposition *out)
 {
-    struct daemon *daemon = user;
     if (daemon->failed != CADRE_OK) {
         exposition_text(out, "The coordinator stops: %s.\n", daemon->failure.text);
         return 503;
@@ -357,11 +358,27 @@ static unsigned show_health(void *user, struct exposition *out)
     return 200;
 }
 
+static void show_health(void *user, struct http_request *request)
+{
+    struct exposition out = {0};
+    unsigned status = write_health(user, &out);
+    http_answer(request, http_response_exposition(status, HTTP_TYPE_TEXT, &out));
+}
+
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
 {
     static const struct http_page pages[] = {
-        {"/metrics", HTTP_TYPE_METRICS, "for Prometheus", show_metrics},
-        {"/healthz", HTTP_TYPE_TEXT, "200 when it serves, else 503 and why", show_health}};
+        {.path = "/metrics", .summary = "for Prometheus", .serve = show_metrics},
+        {.path = "/healthz",
+            .summary = "200 when it serves, else 503 and why",
+            .serve = show_health},
+        {.path = "/", .summary = "the cluster in a browser", .serve = asset_serve_index},
+        {.path = "/assets/", .serve = asset_serve},
+        {.path = "/api/",
+            .summary = "the same as JSON: version, cluster, jobs, workers",
+            .serve = api_serve,
+            .refuse = api_refuse,
+            .own_only = true}};
     daemon->rpc_counts = calloc(1, sizeof *daemon->rpc_counts);
     if (daemon->rpc_counts == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count calls");
@@ -392,4 +409,5 @@ void metrics_close(struct daemon *daemon)
 {
     http_server_close(daemon->http);
     daemon->http = NULL;
+    api_close(daemon);
 }

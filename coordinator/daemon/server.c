@@ -9,7 +9,7 @@
 #include "common/base/files.h"
 #include "common/wire/descriptors.h"
 #include "common/wire/methods.h"
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/server.h"
@@ -41,6 +41,7 @@ static const struct method_row method_rows[] = {
     {METHOD_JOBS_GET_OUTPUT, &get_output_ops, REQUEST_BYTES},
     {METHOD_JOBS_VERIFY, &verify_ops, REQUEST_BYTES},
     {METHOD_JOBS_METRICS, &metrics_ops, REQUEST_BYTES},
+    {METHOD_JOBS_TRACE, &trace_ops, REQUEST_BYTES},
     {METHOD_JOBS_CHECKPOINT, &checkpoint_ops, REQUEST_BYTES},
     {METHOD_JOBS_DRAIN, &drain_ops, REQUEST_BYTES},
     {METHOD_JOBS_LIST_WORKERS, &list_workers_ops, REQUEST_BYTES},

@@ -5,7 +5,7 @@
 
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/links.h"
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 
 /* Ends the other streams; the workers join again and receive the new term. */
 static void send_new_term(struct daemon *daemon, struct link_id but)

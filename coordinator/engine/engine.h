@@ -186,6 +186,13 @@ void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t byte
  * accept its logs and outputs. */
 bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link);
 
+/* The link over which messages reach the task, if it runs under this incarnation and its worker is
+ * connected; n 0: none. */
+struct link_id engine_task_link(struct engine *engine, struct task_ref task);
+/* The first step that no task has begun, as far as the messages sent so far allow; false: the job
+ * is not live. */
+bool engine_job_next_step(struct engine *engine, struct job_id job, uint64_t *ret_step);
+
 /* The task of this job and slot has this incarnation, and is or was placed on the worker of this
  * name. */
 bool engine_task_is_of(struct engine *engine, struct task_ref task, const char *worker);

@@ -417,17 +417,34 @@ void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t byte
     }
 }
 
-bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link)
+struct link_id engine_task_link(struct engine *engine, struct task_ref task)
 {
     const struct directory_entry *entry = directory_find(&engine->directory, task.job);
     enum job_state live;
     if (entry == NULL || task.slot >= entry->task_count ||
         !core_job_state(engine->core, task.job, &live)) {
-        return false;
+        return (struct link_id){0};
     }
     struct core_task_view view;
     core_job_task(engine->core, task.job, task.slot, &view);
-    return view.incarnation == task.incarnation && view.link.n == link.n;
+    return view.incarnation == task.incarnation ? view.link : (struct link_id){0};
+}
+
+bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link)
+{
+    return link.n != 0 && engine_task_link(engine, task).n == link.n;
+}
+
+bool engine_job_next_step(struct engine *engine, struct job_id job, uint64_t *ret_step)
+{
+    struct core_job_view view;
+    if (engine_find_stored(engine, job) == NULL || !core_job(engine->core, job, &view)) {
+        return false;
+    }
+    /* A program may have its batch already, and wait for the release. */
+    bool begun = view.formed && view.generation.number > 0;
+    *ret_step = begun ? view.released + 1 : view.committed;
+    return true;
 }
 
 bool engine_task_is_of(struct engine *engine, struct task_ref task, const char *worker)

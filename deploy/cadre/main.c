@@ -25,6 +25,7 @@ static const struct verb verbs[] = {
     {"cancel", "stop jobs", EXIT_CODES_QUERY, verb_cancel},
     {"checkpoint", "save a job's state now", EXIT_CODES_QUERY, verb_checkpoint},
     {"get", "fetch the files that a job left", EXIT_CODES_QUERY, verb_get},
+    {"trace", "show where the time of a step goes", EXIT_CODES_QUERY, verb_trace},
     {"metrics", "show what a job reported, by step", EXIT_CODES_QUERY, verb_metrics},
     {"verify", "prove what a job's steps consumed; compare two", EXIT_CODES_VERIFY, verb_verify},
     {"workers", "list the workers, and the GPUs of one", EXIT_CODES_QUERY, verb_workers},

@@ -2,6 +2,7 @@
  * What a program can ask a cluster: cadre/client.h. Here it asks a coordinator with one worker,
  * which this test starts. To submit a job and follow it: deploy/examples/submit. */
 #include "cadre/client.h"
+#include "cadre/client_trace.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -76,6 +77,13 @@ static bool until_it_ended(const cadre_job *job, void *user)
     return !cadre_job_state_is_final(job->state);
 }
 
+/* Sums up what a job did in the steps that are traced. */
+static bool count_spans(const cadre_trace *trace, void *user)
+{
+    *(size_t *)user += trace->span_count;
+    return true; /* false would end the trace */
+}
+
 /* A job is listed, its tasks are shown, and what it consumed is proved: one that consumed nothing
  * has no epochs, and one that has ended saves nothing more. */
 static void a_job_is_looked_at(void **state)
@@ -90,6 +98,8 @@ static void a_job_is_looked_at(void **state)
     cadre_job *job;
     cadre_verification *proof;
     cadre_job_series *metrics;
+    const cadre_trace_options next_five = {.steps = 5, .limit_us = 1000000};
+    size_t spans = 0;
     OK(cadre_client_submit(client, &options, &submitted, NULL));
     OK(cadre_client_watch(client, submitted.job, until_it_ended, &job_state, NULL));
     assert_string_equal(cadre_job_state_name(job_state), "succeeded");
@@ -109,6 +119,10 @@ static void a_job_is_looked_at(void **state)
     OK(cadre_client_metrics(client, submitted.job, NULL, &metrics, NULL));
     assert_int_equal(metrics->count, 0); /* it reported nothing */
     cadre_result_release(metrics);
+    assert_int_equal( /* only steps to come can be traced */
+        cadre_client_trace(client, submitted.job, &next_five, count_spans, &spans, NULL),
+        CADRE_FAILED_PRECONDITION);
+    assert_int_equal(spans, 0);
     assert_int_equal(
         cadre_client_checkpoint(client, submitted.job, &job, NULL), CADRE_FAILED_PRECONDITION);
 }

@@ -61,6 +61,7 @@ static void keep_task_up(struct message *message, struct task_up *up)
     case TASK_UP_PREEMPT:
     case TASK_UP_BACKED:
     case TASK_UP_VALUES:
+    case TASK_UP_SPANS:
         break;
     }
 }

@@ -72,6 +72,9 @@ const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
     case TASK_UP_VALUES:
         snprintf(text, SIM_TRACE_BYTES, "values up to %" PRIu64, up->values.end);
         break;
+    case TASK_UP_SPANS:
+        snprintf(text, SIM_TRACE_BYTES, "spans");
+        break;
     case TASK_UP_BACKED:
         snprintf(text, SIM_TRACE_BYTES, "is backed by %" PRIu64, up->backed.by);
         break;

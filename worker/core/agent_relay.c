@@ -188,6 +188,7 @@ void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct
         break;
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
+    case TASK_UP_SPANS:
     case TASK_UP_BACKED: /* these two are sent until they are acknowledged: no copy is kept */
     case TASK_UP_VALUES:
         agent_send_relay(core, ref, up, out);

@@ -296,6 +296,7 @@ void task_on_down(struct task_core *core, const struct task_down *down, struct t
         break;
     case TASK_DOWN_MEMBERS:
     case TASK_DOWN_VALUES_KEPT:
+    case TASK_DOWN_TRACE:
         break; /* the shell handles them */
     }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/view/cluster_sums.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/table.h"
@@ -64,33 +65,14 @@ static double speed_of(const struct top_frame *frame, const cadre_job *job)
 
 /* ---- the cluster ---- */
 
-struct sums {
-    uint32_t ready;
-    uint32_t draining;
-    uint32_t away;
-    uint32_t slots;
-    uint32_t used;
-    uint32_t gpus;
-    size_t running;
-    size_t queued;
-};
-
-static struct sums top_frame_sum(const struct top_frame *frame)
+static struct cluster_sums top_frame_sum(const struct top_frame *frame)
 {
-    struct sums sums = {0};
+    struct cluster_sums sums = {0};
     for (size_t i = 0; i < frame->workers->count; i++) {
-        const cadre_worker *worker = &frame->workers->workers[i];
-        sums.away += !worker->connected;
-        sums.draining += worker->connected && worker->draining;
-        sums.ready += worker->connected && !worker->draining;
-        sums.slots += worker->connected ? worker->slots : 0;
-        sums.used += worker->connected ? worker->slots_used : 0;
-        sums.gpus += worker->connected ? worker->gpus_usable : 0;
+        cluster_sums_add_worker(&sums, &frame->workers->workers[i]);
     }
     for (size_t i = 0; i < frame->jobs->count; i++) {
-        sums.queued += frame->jobs->jobs[i].state == CADRE_JOB_QUEUED;
-        sums.running +=
-            is_live(&frame->jobs->jobs[i]) && frame->jobs->jobs[i].state != CADRE_JOB_QUEUED;
+        cluster_sums_add_job(&sums, frame->jobs->jobs[i].state);
     }
     return sums;
 }
@@ -99,15 +81,17 @@ static void render_cluster(
     const struct top_frame *frame, const struct text_style *text_style, FILE *out)
 {
     char text[512];
-    const struct sums sums = top_frame_sum(frame);
+    const struct cluster_sums sums = top_frame_sum(frame);
+    uint32_t workers = sums.workers_ready + sums.workers_draining;
     int length = snprintf(text, sizeof text,
         "%s: %" PRIu32 " worker%s%s, %" PRIu32 " of %" PRIu32 " slots used, %" PRIu32
-        " GPUs; jobs: %zu run, %zu wait",
-        frame->coordinator, sums.ready + sums.draining, sums.ready + sums.draining == 1 ? "" : "s",
-        sums.draining > 0 ? " (some drain)" : "", sums.used, sums.slots, sums.gpus, sums.running,
-        sums.queued);
-    if (sums.away > 0 && length > 0 && (size_t)length < sizeof text) {
-        snprintf(text + length, sizeof text - (size_t)length, "; away: %" PRIu32, sums.away);
+        " GPUs; jobs: %" PRIu32 " run, %" PRIu32 " wait",
+        frame->coordinator, workers, workers == 1 ? "" : "s",
+        sums.workers_draining > 0 ? " (some drain)" : "", sums.slots_used, sums.slots, sums.gpus,
+        sums.jobs_running, sums.jobs_queued);
+    if (sums.workers_away > 0 && length > 0 && (size_t)length < sizeof text) {
+        snprintf(
+            text + length, sizeof text - (size_t)length, "; away: %" PRIu32, sums.workers_away);
     }
     text_print(out, text, text_style->columns);
     fputc('\n', out);
@@ -282,7 +266,7 @@ static const cadre_job *with_tasks(const struct top_frame *frame, const cadre_jo
 
 json_t *top_frame_json(const struct top_frame *frame)
 {
-    const struct sums sums = top_frame_sum(frame);
+    const struct cluster_sums sums = top_frame_sum(frame);
     json_t *jobs = json_array();
     json_t *workers = json_of_workers(frame->workers);
     for (size_t i = 0; jobs != NULL && i < frame->jobs->count; i++) {
@@ -290,14 +274,11 @@ json_t *top_frame_json(const struct top_frame *frame)
             json_array_append_new(jobs, json_of_job(with_tasks(frame, &frame->jobs->jobs[i])));
         }
     }
-    json_t *frame_json =
-        json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "time_us",
-            (json_int_t)frame->now_us, "coordinator", frame->coordinator, "workers_ready",
-            (json_int_t)sums.ready, "workers_draining", (json_int_t)sums.draining, "workers_away",
-            (json_int_t)sums.away, "slots", (json_int_t)sums.slots, "slots_used",
-            (json_int_t)sums.used, "gpus", (json_int_t)sums.gpus, "jobs_running",
-            (json_int_t)sums.running, "jobs_queued", (json_int_t)sums.queued, "jobs", jobs,
-            "steps_per_s", json_of_rates(frame), "waits", json_of_waits(frame));
+    json_t *frame_json = json_of_cluster(frame->now_us, &sums);
+    json_object_set_new(frame_json, "coordinator", json_string(frame->coordinator));
+    json_object_set_new(frame_json, "jobs", jobs);
+    json_object_set_new(frame_json, "steps_per_s", json_of_rates(frame));
+    json_object_set_new(frame_json, "waits", json_of_waits(frame));
     if (frame_json == NULL || workers == NULL || json_object_update(frame_json, workers) != 0) {
         json_decref(frame_json);
         frame_json = NULL;

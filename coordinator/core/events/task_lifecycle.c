@@ -171,6 +171,7 @@ void task_relayed(struct core *core, uint32_t worker, const struct agent_relay_u
         job_due(core, job, DUE_CHANGED);
         break;
     case TASK_UP_VALUES:
+    case TASK_UP_SPANS:
         break; /* the front stores them */
     case TASK_UP_ARRIVE:
         break; /* folded by the agent: comes as AGENT_UP_ARRIVED */

@@ -44,9 +44,11 @@ struct submission;
 struct part_check;
 struct storage;
 struct http_server;
+struct answer_cache;
 struct rpc_counts;
 struct logged_job;
 struct job_series;
+struct trace;
 
 struct daemon {
     struct coordinator_options options;
@@ -72,17 +74,21 @@ struct daemon {
     struct watcher *watchers;
     struct log_follower *log_followers;
     struct log_queue *log_queues[LOG_BUCKETS];
+    struct trace *traces;          /* under way (traces.c) */
+    uint64_t trace_last;           /* the number of the newest */
     struct job_series *job_series; /* jobs with values or queries (series_jobs.c) */
     uv_timer_t tick;
     uv_timer_t watch_timer;
+    uv_timer_t trace_timer;
     bool steps_pending; /* since the last update of watchers some job may have committed steps */
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uv_signal_t sighup;
     struct notifier notifier;
-    uint64_t started_us;      /* wall clock */
-    struct storage *storage;  /* how much is kept; NULL: not counted */
-    struct http_server *http; /* NULL: none */
+    uint64_t started_us;               /* wall clock */
+    struct storage *storage;           /* how much is kept; NULL: not counted */
+    struct http_server *http;          /* NULL: none */
+    struct answer_cache *answer_cache; /* of the pages of http; NULL: nothing is kept */
     struct rpc_counts *rpc_counts;
     struct logged_job *logged_jobs; /* what was logged of jobs that have not ended, by id */
     size_t logged_count;

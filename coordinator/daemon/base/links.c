@@ -101,6 +101,7 @@ static void log_down(struct link_id link, const struct agent_down *down)
     case TASK_DOWN_WARM:
     case TASK_DOWN_MEMBERS:
     case TASK_DOWN_VALUES_KEPT:
+    case TASK_DOWN_TRACE:
         break;
     }
 }

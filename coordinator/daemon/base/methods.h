@@ -19,6 +19,8 @@ extern const struct rpc_server_ops list_workers_ops;
 extern const struct rpc_server_ops version_ops;
 /* job_metrics.c */
 extern const struct rpc_server_ops metrics_ops;
+/* job_trace.c */
+extern const struct rpc_server_ops trace_ops;
 /* watch.c */
 extern const struct rpc_server_ops watch_ops;
 /* logs.c */

@@ -8,7 +8,7 @@
 #include "common/rpc/server.h"
 #include "common/rpc/tls.h"
 #include "common/wire/methods.h"
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 #include "tests/lib/tls_files.h"
 
 #define HEALTH     "/grpc.health.v1.Health/Check"
@@ -27,9 +27,9 @@ static const char *const methods[] = {
 static const char *const allowed[TLS_ROLES] = {
     [TLS_ROLE_COORDINATOR] = "",
     [TLS_ROLE_CLIENT] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                        "GetOutput Verify Metrics Checkpoint Drain ListWorkers Version ",
+                        "GetOutput Verify Metrics Trace Checkpoint Drain ListWorkers Version ",
     [TLS_ROLE_SUBMITTER] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                           "GetOutput Verify Metrics Version ",
+                           "GetOutput Verify Metrics Trace Version ",
     [TLS_ROLE_VIEWER] = " Get List Watch Logs ListOutputs GetOutput Verify Metrics ListWorkers "
                         "Version ",
 };

@@ -302,6 +302,7 @@ static void show_notify_job(
         show_warm(stage, link, to, &down->warm);
         break;
     case TASK_DOWN_VALUES_KEPT:
+    case TASK_DOWN_TRACE:
         line(stage, "link %" PRIu64 " %s: values kept up to %" PRIu64, link.n, to,
             down->values_kept);
         break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The HTTP server on a loop: its answers, refused clients, and silent clients that do not delay
- * others. */
+ * The HTTP server on a loop: its answers, at once and later, refused clients, and silent clients
+ * that do not delay others. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,19 +20,66 @@ static struct http_server *server;
 static int port;
 static unsigned status = 200;
 
-static unsigned show(void *user, struct exposition *out)
+static struct http_request *waiting; /* of "/later" */
+
+static void show(void *user, struct http_request *request)
 {
     assert_ptr_equal(user, &loop);
-    exposition_text(out, "the page\n");
-    return status;
+    struct exposition out = {0};
+    exposition_text(&out, "the page\n");
+    http_answer(request, http_response_exposition(status, HTTP_TYPE_TEXT, &out));
 }
 
-static const struct http_page pages[] = {{"/page", HTTP_TYPE_TEXT, "a page", show}};
+/* Shows how it was asked. */
+static void show_rest(void *user, struct http_request *request)
+{
+    (void)user;
+    const char *a = http_request_header(request, "X-A");
+    const char *argument = http_target_argument(http_request_target(request), "a");
+    char text[200];
+    snprintf(text, sizeof text, "rest=%s a=%s header=%s", http_request_rest(request),
+        argument != NULL ? argument : "none", a != NULL ? a : "none");
+    http_answer(request, http_response_text(200, false, text));
+}
+
+static void wait_with_answer(void *user, struct http_request *request)
+{
+    (void)user;
+    assert_null(waiting);
+    waiting = request;
+}
+
+static struct http_response *refuse(unsigned refused_status, const struct cadre_error *error)
+{
+    char text[600];
+    snprintf(text, sizeof text, "refused: %s", error->text);
+    return http_response_text(refused_status, false, text);
+}
+
+/* More than the buffers of a socket take. */
+static char large[8 * 1024 * 1024];
+
+static void show_large(void *user, struct http_request *request)
+{
+    (void)user;
+    const struct http_content content = {
+        .status = 200, .type = HTTP_TYPE_TEXT, .bytes = large, .size = sizeof large};
+    http_answer(request, http_response_new(&content));
+}
+
+static const struct http_page pages[] = {
+    {.path = "/page", .summary = "a page", .serve = show},
+    {.path = "/below/", .serve = show_rest, .refuse = refuse, .own_only = true},
+    {.path = "/later", .serve = wait_with_answer},
+    {.path = "/large", .serve = show_large},
+};
+
+#define PAGES (sizeof pages / sizeof pages[0])
 
 static cadre_status open_at(const char *address, struct cadre_error *error)
 {
     const struct http_options options = {
-        .address = address, .program = "test", .pages = pages, .page_count = 1, .user = &loop};
+        .address = address, .program = "test", .pages = pages, .page_count = PAGES, .user = &loop};
     return http_server_open(&loop, &options, &server, &port, error);
 }
 
@@ -102,17 +150,20 @@ static void pages_are_answered(void **state)
 {
     (void)state;
     struct answer answer;
-    const char *text = exchange("GET /page?x=1 HTTP/1.1\r\nHost: h\r\n\r\n", &answer);
+    const char *text = exchange("GET /page?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer);
     assert_true(begins(text, "HTTP/1.1 200 "));
     assert_non_null(strstr(text, "\r\nContent-Type: text/plain; charset=utf-8\r\n"));
     assert_non_null(strstr(text, "\r\n\r\nthe page\n"));
-    text = exchange("HEAD /page HTTP/1.1\r\nHost: h\r\n\r\n", &answer);
+    text = exchange("HEAD /page HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer);
     assert_true(begins(text, "HTTP/1.1 200 "));
     assert_non_null(strstr(text, "\r\nContent-Length: 9\r\n"));
     assert_null(strstr(text, "the page"));
     status = 503;
     assert_true(begins(exchange("GET /page HTTP/1.0\r\n\r\n", &answer) + 8, " 503 "));
-    text = exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n", &answer);
+    text = exchange("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", &answer);
+    assert_non_null(strstr(text, "/page        a page\n"));
+    assert_null(strstr(text, "below"));
+    text = exchange("GET /pages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", &answer);
     assert_non_null(strstr(text, "/page        a page\n"));
 }
 
@@ -120,38 +171,201 @@ static void others_are_refused(void **state)
 {
     (void)state;
     struct answer answer;
-    const char *text = exchange("GET /no HTTP/1.1\r\nHost: h\r\n\r\n", &answer);
+    const char *text = exchange("GET /no HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer);
     assert_true(begins(text, "HTTP/1.1 404 "));
-    text = exchange("POST /page HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", &answer);
+    text =
+        exchange("POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", &answer);
     assert_true(begins(text, "HTTP/1.1 405 "));
     assert_non_null(strstr(text, "\r\nAllow: GET, HEAD\r\n"));
-    char large[20000];
-    memset(large, 'a', sizeof large);
-    memcpy(large, "GET /", 5);
-    memcpy(large + sizeof large - 14, " HTTP/1.1\r\n\r\n", 14);
+    char request[30000];
+    memset(request, 'a', sizeof request);
+    memcpy(request, "GET /", 5);
+    memcpy(request + sizeof request - 14, " HTTP/1.1\r\n\r\n", 14);
     answer = (struct answer){.fd = dial()};
     uv_run(&loop, UV_RUN_NOWAIT);
-    assert_true(send(answer.fd, large, sizeof large - 1, MSG_NOSIGNAL) > 0);
+    assert_true(send(answer.fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0);
     (void)test_wait(has_ended, &answer, CADRE_US_PER_S);
     assert_true(answer.size == 0 || begins(answer.text, "HTTP/1.1 4"));
     close(answer.fd);
 }
 
-/* More than there may be at a time, all silent: when they have gone, the next is answered. */
+/* What is behind a page's path, arguments and headers. */
+static void a_request_is_read(void **state)
+{
+    (void)state;
+    struct answer answer;
+    const char *text = exchange("GET /below/x%20y/z?a=1%2B1+2&b HTTP/1.1\r\nHost: [::1]:80\r\n"
+                                "X-A: h\r\nConnection: close\r\n\r\n",
+        &answer);
+    assert_non_null(strstr(text, "\r\n\r\nrest=x y/z a=1+1 2 header=h\n"));
+    text = exchange(
+        "GET /below/%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", &answer);
+    assert_true(begins(text, "HTTP/1.1 400 "));
+    assert_non_null(strstr(text, "\r\n\r\nrefused: the path of the URL"));
+}
+
+static void headers_keep_browsers_at_home(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"Content-Security-Policy: default-src 'none'; ",
+        "X-Content-Type-Options: nosniff\r\n", "Referrer-Policy: no-referrer\r\n",
+        "Cross-Origin-Resource-Policy: same-origin\r\n", "Cache-Control: no-store\r\n"};
+    struct answer answer;
+    const char *text = exchange("GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_non_null(strstr(text, lines[i]));
+    }
+}
+
+/* Each request of another site's page, and of a name that was resolved to this host. */
+static void other_sites_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request;
+        const char *begin;
+    } rows[] = {{"GET /page HTTP/1.1\r\nHost: evil.example\r\n\r\n", "HTTP/1.1 421 "},
+        {"GET /page HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\n\r\n", "HTTP/1.1 421 "},
+        {"GET /below/a HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n"
+         "Connection: close\r\n\r\n",
+            "HTTP/1.1 403 "},
+        {"GET /below/a HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n"
+         "Connection: close\r\n\r\n",
+            "HTTP/1.1 403 "},
+        {"GET /below/a HTTP/1.1\r\nHost: localhost:1\r\nOrigin: http://localhost:1\r\n"
+         "Sec-Fetch-Site: same-origin\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 200 "},
+        {"GET /page HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n",
+            "HTTP/1.1 200 "}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct answer answer;
+        assert_true(begins(exchange(rows[i].request, &answer), rows[i].begin));
+    }
+}
+
+static bool has_answer(void *data)
+{
+    const struct answer *answer = data;
+    (void)has_ended(data);
+    return strstr(answer->text, "\r\n\r\n") != NULL && strstr(answer->text, "rest=") != NULL;
+}
+
+/* Two requests, one after the other, on one connection. */
+static void a_connection_stays_for_the_next_request(void **state)
+{
+    (void)state;
+    static const char request[] = "GET /below/x HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    struct answer answer = {.fd = dial()};
+    for (int i = 0; i < 2; i++) {
+        answer.size = 0;
+        uv_run(&loop, UV_RUN_NOWAIT);
+        assert_int_equal(
+            send(answer.fd, request, sizeof request - 1, MSG_NOSIGNAL), sizeof request - 1);
+        assert_true(test_wait(has_answer, &answer, 5 * CADRE_US_PER_S));
+    }
+    close(answer.fd);
+}
+
+static bool is_asked(void *data)
+{
+    (void)data;
+    uv_run(&loop, UV_RUN_NOWAIT);
+    return waiting != NULL;
+}
+
+static const char later[] = "GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/* Others are answered meanwhile. */
+static void an_answer_may_come_later(void **state)
+{
+    (void)state;
+    struct answer first = {.fd = dial()};
+    struct answer other;
+    uv_run(&loop, UV_RUN_NOWAIT);
+    assert_int_equal(send(first.fd, later, sizeof later - 1, MSG_NOSIGNAL), sizeof later - 1);
+    assert_true(test_wait(is_asked, NULL, 5 * CADRE_US_PER_S));
+    assert_true(
+        begins(exchange("GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n", &other), "HTTP/1.1 200 "));
+    assert_false(has_ended(&first));
+    assert_int_equal(first.size, 0);
+    http_answer(waiting, http_response_text(200, true, "at last"));
+    waiting = NULL;
+    assert_true(test_wait(has_ended, &first, 5 * CADRE_US_PER_S));
+    assert_non_null(strstr(first.text, "\r\n\r\nat last\n"));
+    close(first.fd);
+}
+
+/* The page answers after its client, and after the server. */
+static void an_answer_may_come_too_late(void **state)
+{
+    (void)state;
+    struct answer first = {.fd = dial()};
+    uv_run(&loop, UV_RUN_NOWAIT);
+    assert_int_equal(send(first.fd, later, sizeof later - 1, MSG_NOSIGNAL), sizeof later - 1);
+    assert_true(test_wait(is_asked, NULL, 5 * CADRE_US_PER_S));
+    close(first.fd);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    http_answer(waiting, http_response_text(200, true, "gone"));
+    waiting = NULL;
+    first = (struct answer){.fd = dial()};
+    uv_run(&loop, UV_RUN_NOWAIT);
+    assert_int_equal(send(first.fd, later, sizeof later - 1, MSG_NOSIGNAL), sizeof later - 1);
+    assert_true(test_wait(is_asked, NULL, 5 * CADRE_US_PER_S));
+    http_server_close(server);
+    server = NULL;
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_true(http_request_is_over(waiting));
+    http_answer(waiting, http_response_text(200, true, "over"));
+    waiting = NULL;
+    close(first.fd);
+}
+
+/* More than there may be at a time, all silent, and none of them goes. */
 static void silent_ones_do_not_stay_in_the_way(void **state)
 {
     (void)state;
-    int silent[HTTP_CONNECTIONS_MAX + 8];
+    int silent[HTTP_CONNECTIONS_MAX + 100];
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
         silent[i] = dial();
         uv_run(&loop, UV_RUN_NOWAIT);
     }
+    struct answer answer;
+    const char *text = exchange("GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer);
+    assert_true(begins(text, "HTTP/1.1 200 "));
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
         close(silent[i]);
     }
+}
+
+static bool is_closed(void *data)
+{
+    char byte[4096];
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ssize_t got = recv(*(int *)data, byte, sizeof byte, 0);
+    return got == 0 || (got < 0 && errno == ECONNRESET);
+}
+
+/* They ask for as much as is held in memory for all, and more, and never read: the first ones are
+ * closed. */
+static void those_who_do_not_read_are_not_waited_for(void **state)
+{
+    (void)state;
+    static const char request[] = "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int silent[24];
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        silent[i] = dial();
+        uv_run(&loop, UV_RUN_NOWAIT);
+        assert_int_equal(
+            send(silent[i], request, sizeof request - 1, MSG_NOSIGNAL), sizeof request - 1);
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
     struct answer answer;
-    const char *text = exchange("GET /page HTTP/1.1\r\nHost: h\r\n\r\n", &answer);
+    const char *text = exchange("GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer);
     assert_true(begins(text, "HTTP/1.1 200 "));
+    assert_true(test_wait(is_closed, &silent[0], 5 * CADRE_US_PER_S));
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        close(silent[i]);
+    }
 }
 
 static void addresses_are_checked(void **state)
@@ -180,8 +394,11 @@ static void bad_tls_files_are_refused(void **state)
     struct http_server *other = NULL;
     char no[] = "no";
     const struct tls_material tls = {.cert_pem = no, .key_pem = no, .ca_pem = no};
-    const struct http_options options = {
-        .address = "0.0.0.0:0", .program = "test", .pages = pages, .page_count = 1, .tls = &tls};
+    const struct http_options options = {.address = "0.0.0.0:0",
+        .program = "test",
+        .pages = pages,
+        .page_count = PAGES,
+        .tls = &tls};
     assert_error(http_server_open(&loop, &options, &other, NULL, &error), CADRE_INVALID_ARGUMENT,
         &error, "TLS certificate");
 }
@@ -197,7 +414,7 @@ static void loopback_is_plain_http(void **state)
     const struct http_options options = {.address = "127.0.0.1:0",
         .program = "test",
         .pages = pages,
-        .page_count = 1,
+        .page_count = PAGES,
         .user = &loop,
         .tls = &tls};
     assert_int_equal(http_server_open(&loop, &options, &server, &port, &error), CADRE_OK);
@@ -205,8 +422,8 @@ static void loopback_is_plain_http(void **state)
     http_server_reload_tls(&server, &tls);
     assert_ptr_equal(server, secure); /* nothing of it is TLS */
     struct answer answer;
-    assert_true(
-        begins(exchange("GET /page HTTP/1.1\r\nHost: h\r\n\r\n", &answer), "HTTP/1.1 200 "));
+    assert_true(begins(
+        exchange("GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer), "HTTP/1.1 200 "));
     http_server_close(secure);
     server = first;
     port = first_port;
@@ -217,7 +434,10 @@ static void loopback_is_plain_http(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(pages_are_answered), TEST(others_are_refused),
-        TEST(silent_ones_do_not_stay_in_the_way), TEST(addresses_are_checked),
+        TEST(a_request_is_read), TEST(headers_keep_browsers_at_home), TEST(other_sites_are_refused),
+        TEST(a_connection_stays_for_the_next_request), TEST(an_answer_may_come_later),
+        TEST(an_answer_may_come_too_late), TEST(silent_ones_do_not_stay_in_the_way),
+        TEST(those_who_do_not_read_are_not_waited_for), TEST(addresses_are_checked),
         TEST(bad_tls_files_are_refused), TEST(loopback_is_plain_http)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -522,6 +522,7 @@ void stage_on_up(struct stage *stage, struct attempt *attempt, const struct task
     case TASK_UP_SHARDS:
     case TASK_UP_BACKED:
     case TASK_UP_VALUES:
+    case TASK_UP_SPANS:
         break;
     }
 }

@@ -103,12 +103,13 @@ static void on_down(const struct task_down *down, void *user)
     pthread_mutex_unlock(&ear->lock);
 }
 
-static void on_tick(void *user)
+static bool on_tick(void *user)
 {
     struct ear *ear = user;
     pthread_mutex_lock(&ear->lock);
     ear->ticks++;
     pthread_mutex_unlock(&ear->lock);
+    return false;
 }
 
 static void on_lost(const struct cadre_error *error, void *user)

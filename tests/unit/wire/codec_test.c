@@ -44,7 +44,7 @@ static void every_sample_comes_back(void **state)
 
 /* ---- every field of every message is set in some sample ---- */
 
-#define FIELDS_MAX 512
+#define FIELDS_MAX 1024
 static const ProtobufCFieldDescriptor *seen[FIELDS_MAX];
 static size_t seen_count;
 static const ProtobufCMessageDescriptor *walked[128];

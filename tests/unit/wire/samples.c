@@ -7,6 +7,7 @@
 #include "cadre/v1/task.pb-c.h"
 #include "common/pure/assert.h"
 #include "tests/unit/wire/samples_jobs.h"
+#include "tests/unit/wire/samples_trace.h"
 #include "tests/unit/wire/samples_values.h"
 
 #define KIND(type)                                                                                 \
@@ -46,6 +47,8 @@
     X(drain_request)                                                                               \
     X(metrics_request)                                                                             \
     X(metrics_response)                                                                            \
+    X(trace_request)                                                                               \
+    X(trace_response)                                                                              \
     X(verify_request)                                                                              \
     X(verify_response)                                                                             \
     X(list_workers_request)                                                                        \
@@ -88,6 +91,10 @@ const struct sample samples[] = {
     {"task_up shards, bare", &kinds[KIND_task_up], &shards_bare},
     {"task_up values", &kinds[KIND_task_up], &sample_values},
     {"task_up values, of own numbers", &kinds[KIND_task_up], &values_of_own_numbers},
+    {"task_up spans", &kinds[KIND_task_up], &spans},
+    {"task_up spans, none", &kinds[KIND_task_up], &spans_none},
+    {"task_down trace", &kinds[KIND_task_down], &trace},
+    {"task_down trace, off", &kinds[KIND_task_down], &trace_off},
     {"task_down values kept", &kinds[KIND_task_down], &values_kept},
     {"task_down plan", &kinds[KIND_task_down], &sample_plan},
     {"task_down plan, without a source", &kinds[KIND_task_down], &plan_without_members},
@@ -157,6 +164,10 @@ const struct sample samples[] = {
     {"metrics_request, bare", &kinds[KIND_metrics_request], &metrics_all},
     {"metrics_response", &kinds[KIND_metrics_response], &sample_metrics},
     {"metrics_response, bare", &kinds[KIND_metrics_response], &metrics_none},
+    {"trace_request", &kinds[KIND_trace_request], &trace_request},
+    {"trace_request, bare", &kinds[KIND_trace_request], &trace_request_bare},
+    {"trace_response", &kinds[KIND_trace_response], &trace_response},
+    {"trace_response, bare", &kinds[KIND_trace_response], &trace_response_bare},
     {"verify_request", &kinds[KIND_verify_request], &verify_request},
     {"verify_request, first page", &kinds[KIND_verify_request], &verify_first},
     {"verify_response", &kinds[KIND_verify_response], &sample_verify},

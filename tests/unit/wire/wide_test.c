@@ -14,7 +14,8 @@
 
 /* Those that are never so large: they are refused. */
 static const char *const narrow[] = {
-    "TaskPart.size_bytes", "CheckpointRef.manifest_bytes", "LogMark.offset"};
+    "TaskPart.size_bytes", "CheckpointRef.manifest_bytes", "LogMark.offset", "TaskTrace.limit_us",
+    "TraceRequest.steps", "TraceRequest.limit_us"};
 
 /* Those that may not pass another one, or have to be equal to it: that one is raised with them. */
 static const struct {
@@ -28,6 +29,10 @@ static const struct {
     {"Divergence.verified", "Divergence.position"},
     {"SeriesBucket.first_step", "SeriesBucket.last_step"},
     {"SeriesBucket.not_finite", "SeriesBucket.count"},
+    {"TraceSpan.begin_ns", "TraceSpan.end_ns"},
+    {"TraceSpan.arrived_ns", "TraceSpan.end_ns"},
+    {"TaskTrace.first", "TaskTrace.end"},
+    {"TraceResponse.first", "TraceResponse.end"},
     {"AgentStart.predecessor", "TaskRef.incarnation"},
     {"AgentLog.offset", "LogMark.offset"},
     {"LogChunk.offset", "LogMark.offset"},

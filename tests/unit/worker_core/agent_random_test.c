@@ -187,6 +187,7 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
     case TASK_UP_SHARDS:
     case TASK_UP_BACKED:
     case TASK_UP_VALUES:
+    case TASK_UP_SPANS:
         break;
     case TASK_UP_JOIN:
         up.join.stream = (uint32_t)prng_uniform(prng, 2);

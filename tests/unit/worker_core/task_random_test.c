@@ -238,7 +238,8 @@ static void check_sent_messages(const struct task_core *core, const struct task_
     case TASK_UP_STREAM:
         break;
     case TASK_UP_BACKED: /* only servers do */
-    case TASK_UP_VALUES: /* the shell sends them */
+    case TASK_UP_VALUES: /* the shell sends these two */
+    case TASK_UP_SPANS:
         fail();
     }
     assert_true(core->connected);

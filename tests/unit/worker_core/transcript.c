@@ -89,6 +89,9 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
     case TASK_UP_VALUES:
         line(transcript, "values up to %" PRIu64, up->values.end);
         break;
+    case TASK_UP_SPANS:
+        line(transcript, "spans");
+        break;
     case TASK_UP_BACKED:
         line(transcript, "backed by %" PRIu64, up->backed.by);
         break;

@@ -142,19 +142,19 @@ static const struct tls_material *tls_of(const struct daemon *daemon)
     return daemon->tls != NULL ? rpc_tls_material(daemon->tls) : NULL;
 }
 
-static unsigned show_metrics(void *user, struct exposition *out)
+static void show_metrics(void *user, struct http_request *request)
 {
+    struct exposition out = {0};
     const struct daemon *daemon = user;
-    show_tasks(daemon, out);
-    show_counts(daemon, out);
-    show_usage(daemon, out);
-    process_metrics(out, "cadre-worker", tls_of(daemon));
-    return 200;
+    show_tasks(daemon, &out);
+    show_counts(daemon, &out);
+    show_usage(daemon, &out);
+    process_metrics(&out, "cadre-worker", tls_of(daemon));
+    http_answer(request, http_response_exposition(200, HTTP_TYPE_METRICS, &out));
 }
 
-static unsigned show_health(void *user, struct exposition *out)
+static unsigned write_health(const struct daemon *daemon, struct exposition *out)
 {
-    const struct daemon *daemon = user;
     if (daemon->draining) {
         exposition_text(out, "The worker drains: it takes no more tasks.\n");
         return 503;
@@ -174,11 +174,20 @@ static unsigned show_health(void *user, struct exposition *out)
     return 200;
 }
 
+static void show_health(void *user, struct http_request *request)
+{
+    struct exposition out = {0};
+    unsigned status = write_health(user, &out);
+    http_answer(request, http_response_exposition(status, HTTP_TYPE_TEXT, &out));
+}
+
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
 {
     static const struct http_page pages[] = {
-        {"/metrics", HTTP_TYPE_METRICS, "for Prometheus", show_metrics},
-        {"/healthz", HTTP_TYPE_TEXT, "200 when it serves, else 503 and why", show_health}};
+        {.path = "/metrics", .summary = "for Prometheus", .serve = show_metrics},
+        {.path = "/healthz",
+            .summary = "200 when it serves, else 503 and why",
+            .serve = show_health}};
     if (daemon->options.http == NULL) {
         return CADRE_OK;
     }

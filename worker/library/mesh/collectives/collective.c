@@ -14,6 +14,7 @@
 #include "common/pure/prng.h"
 #include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/collectives/hosts.h"
+#include "worker/library/trace/trace.h"
 
 cadre_status mesh_call_begin(struct mesh *mesh, uint32_t local, enum mesh_kind kind,
     struct call *ret_call, struct replica **ret_replica, struct cadre_error *error)
@@ -270,19 +271,38 @@ static cadre_status take_part(
     }
     CADRE_TRY(mesh_arrive(replica, call, &same));
     if (replica->host->topology.host_count > 1) {
+        replica->arrived_ns = 0; /* the other hosts are waited for, too */
         return mesh_hosts_run(replica, call, kind->hosts, same);
     }
+    replica->arrived_ns = trace_now(replica->mark);
     if (!same) {
         return mesh_agree_explain(replica, call);
     }
     return call->small ? kind->small(replica, call) : kind->large(replica, call);
 }
 
+/* All that take part have the same nonce and the same sequence. */
+static void mesh_trace(const struct replica *replica, const struct call *call)
+{
+    static const enum trace_kind kinds[] = {[MESH_ALL_REDUCE] = TRACE_ALL_REDUCE,
+        [MESH_BROADCAST] = TRACE_BROADCAST,
+        [MESH_ALL_GATHER] = TRACE_ALL_GATHER,
+        [MESH_BARRIER] = TRACE_BARRIER,
+        [MESH_REDUCE_SCATTER] = TRACE_REDUCE_SCATTER};
+    trace_put_collective(replica->mark, kinds[call->shape.kind], replica->local,
+        replica->arrived_ns, call->shape.bytes,
+        prng_mix(replica->host->nonce) + replica->sequence);
+}
+
 cadre_status mesh_call_run(struct replica *replica, struct call *call,
     const struct collective_kind *kind, struct cadre_error *error)
 {
     struct host_mesh *host = replica->host;
+    replica->mark = trace_begin();
     cadre_status status = take_part(replica, call, kind);
+    if (replica->mark.begin_ns != 0) {
+        mesh_trace(replica, call);
+    }
     if (status == CADRE_OK) {
         return status;
     }

@@ -129,6 +129,7 @@ cadre_status mesh_hosts_run(
 {
     CADRE_TRY(open_call(replica, call, kind, same));
     if (!call->small && !hosts_data_with_agreement(replica, call, kind)) {
+        replica->arrived_ns = trace_now(replica->mark);
         if (kind->whole != NULL && replica->host->lone_slots) {
             return kind->whole(replica, call);
         }

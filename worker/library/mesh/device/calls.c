@@ -12,6 +12,7 @@
 
 #include "common/pure/prng.h"
 #include "worker/library/mesh/device/device_mesh.h"
+#include "worker/library/trace/trace.h"
 
 /* Of the keys of agreements, so that a call in a device's memory equals none in the host's. */
 #define KEY_ON_DEVICES UINT64_C(0x6f6e20646576)
@@ -162,7 +163,15 @@ static cadre_status device_calls_run(
     if (!exists || (call->on == NULL && call->wrong == NULL && whole)) {
         return device_call_host(call, call->buffers, call->count, call->sizes, call->note, error);
     }
-    return run_on_devices(call, error);
+    static const enum trace_kind kinds[] = {[MESH_ALL_REDUCE] = TRACE_ALL_REDUCE,
+        [MESH_BROADCAST] = TRACE_BROADCAST,
+        [MESH_ALL_GATHER] = TRACE_ALL_GATHER,
+        [MESH_REDUCE_SCATTER] = TRACE_REDUCE_SCATTER};
+    /* As the host sees it: where devices are connected they go on behind it. */
+    struct trace_mark mark = trace_begin();
+    cadre_status status = run_on_devices(call, error);
+    trace_put_collective(mark, kinds[call->kind], local_replica, 0, call->total, 0);
+    return status;
 }
 
 cadre_status device_mesh_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,

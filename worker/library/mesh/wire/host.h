@@ -20,6 +20,7 @@
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/mesh/connect/topology.h"
 #include "worker/library/mesh/wire/watch.h"
+#include "worker/library/trace/trace.h"
 
 /* Why the mesh has ended. `streams`: who may write to the connections. */
 struct fault {
@@ -51,6 +52,8 @@ struct replica {
     uint32_t global;
     uint32_t done;     /* the value of its done word */
     uint64_t sequence; /* of its last collective; the first is 1 */
+    struct trace_mark mark; /* where its last collective began */
+    uint64_t arrived_ns;    /* when all others had come to it; 0: not known */
     bool staged;       /* its last collective has buffers that cannot be reached */
     unsigned parity;   /* of the staged chunk that is read */
     struct layout layout;

@@ -15,7 +15,7 @@ cadre_status collective_enter(cadre_replica *replica, const struct step_call *ca
     collective_queue_wait(replica);
     cadre_status status = step_collective_begin(replica, &own, ret_note, error);
     if (status == CADRE_OK) {
-        status = step_admit(replica->strategy, error);
+        status = step_admit(replica->strategy, replica->local, error);
     }
     if (status != CADRE_OK) {
         step_record_refusal(replica, error);

@@ -12,6 +12,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/device/device.h"
+#include "worker/library/trace/trace.h"
 
 struct collective_queue {
     pthread_mutex_t lock;
@@ -37,7 +38,7 @@ static void collective_queue_append(struct cadre_collective **list, struct cadre
 
 static cadre_status carry_out(struct cadre_collective *handle)
 {
-    cadre_status status = step_admit(handle->work.strategy, &handle->error);
+    cadre_status status = step_admit(handle->work.strategy, handle->work.local, &handle->error);
     return status == CADRE_OK ? all_reduce_do(&handle->work, &handle->error) : status;
 }
 
@@ -54,6 +55,7 @@ static void *collective_queue_serve(void *argument)
 {
     struct collective_queue *queue = argument;
     crash_thread("collectives", 0);
+    trace_thread_is(TRACE_THREAD_COMMUNICATION);
     pthread_mutex_lock(&queue->lock);
     while (!queue->stopping) {
         struct cadre_collective *handle = first_unfinished(queue);

@@ -87,7 +87,7 @@ static cadre_status logical_comm_get(cadre_replica *replica, uint32_t logical_de
     if (!mesh_device_formed(mesh, replica->local, &group)) {
         CADRE_TRY(logical_comm_form(replica, &group, error));
     }
-    cadre_status status = step_admit(replica->strategy, error);
+    cadre_status status = step_admit(replica->strategy, replica->local, error);
     bool admitted = status == CADRE_OK;
     if (admitted) {
         status =

@@ -35,7 +35,7 @@ static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct ca
             function, replica->id);
     }
     collective_queue_wait(replica);
-    cadre_status status = step_admit(replica->strategy, error);
+    cadre_status status = step_admit(replica->strategy, replica->local, error);
     if (status != CADRE_OK) {
         step_record_refusal(replica, error);
         return status;

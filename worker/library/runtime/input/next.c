@@ -12,6 +12,7 @@
 #include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
+#include "worker/library/trace/trace.h"
 
 /* Makes a value of the program with the tensors of the input's batch. */
 static cadre_status make_batch(cadre_distributed_dataset *distributed,
@@ -190,7 +191,9 @@ cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replic
     cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
     if (status == CADRE_OK) {
         *ret_batch = NULL;
+        struct trace_mark mark = trace_begin();
         status = next_next(distributed, __func__, &error);
+        trace_end(mark, TRACE_INPUT, 0);
     }
     if (status == CADRE_OK) {
         *ret_batch = distributed->batch;

@@ -110,6 +110,7 @@ static void on_down(const struct task_down *down, void *user)
     case TASK_DOWN_ABORT:
     case TASK_DOWN_WARM:
     case TASK_DOWN_VALUES_KEPT:
+    case TASK_DOWN_TRACE:
         break; /* the ledger's messages are for tasks with ranks */
     }
 }

@@ -12,6 +12,7 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/trace/trace.h"
 
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const char *const *input_names, const struct step_consumption *own)
@@ -226,11 +227,14 @@ cadre_status step_collective_begin(cadre_replica *replica, const struct step_cal
     return status;
 }
 
-cadre_status step_admit(cadre_strategy *strategy, struct cadre_error *error)
+cadre_status step_admit(cadre_strategy *strategy, uint32_t local, struct cadre_error *error)
 {
     struct step *step = &strategy->step;
     if (!atomic_load(&step->admitted)) {
-        CADRE_TRY(task_admit(strategy->task, step->position, error));
+        struct trace_mark mark = trace_begin();
+        cadre_status status = task_admit(strategy->task, step->position, error);
+        trace_end(mark, TRACE_RELEASE, local);
+        CADRE_TRY(status);
         atomic_store(&step->admitted, true);
     }
     return CADRE_OK;

@@ -142,9 +142,9 @@ cadre_replica *step_current_replica(void);
 cadre_status step_collective_begin(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error);
 
-/* Before the mesh is called, in any thread: waits until the coordinator has released the step, once
- * a step (protocol, rule 1). */
-cadre_status step_admit(cadre_strategy *strategy, struct cadre_error *error);
+/* Before the mesh is called for a local replica, in any thread: waits until the coordinator has
+ * released the step, once a step (protocol, rule 1). */
+cadre_status step_admit(cadre_strategy *strategy, uint32_t local, struct cadre_error *error);
 
 /* After each collective of a replica, in its thread: a failure is kept, because the function may
  * not look at it. INVALID_ARGUMENT is one that all replicas have got. Returns `status`. */

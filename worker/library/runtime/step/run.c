@@ -18,7 +18,9 @@
 #include "worker/library/runtime/step/outputs.h"
 #include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/strategy/hooks.h"
+#include "worker/library/runtime/task/task_trace.h"
 #include "worker/library/runtime/values/values.h"
+#include "worker/library/trace/trace.h"
 
 enum step_end { STEP_DONE, STEP_FAILED, STEP_INTERRUPTED };
 
@@ -74,11 +76,13 @@ static cadre_status step_run_commit(struct step_order *order, struct cadre_error
 {
     cadre_strategy *strategy = order->strategy;
     if (!atomic_load(&strategy->step.admitted)) { /* no replica made a collective */
-        CADRE_TRY(task_admit(strategy->task, order->position, error));
+        CADRE_TRY(step_admit(strategy, 0, error));
     }
     CADRE_TRY(task_apply(strategy->task, order->position, error));
+    struct trace_mark mark = trace_begin();
     apply_run(strategy);
     hooks_commit(order);
+    trace_end(mark, TRACE_APPLY, 0);
     outputs_record(order);
     leave_behind(strategy);
     strategy->undone.code = CADRE_OK;
@@ -163,7 +167,10 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
                              : strategy_fail(strategy, error);
         }
         if (end == STEP_INTERRUPTED) {
-            CADRE_TRY(regroup_before(strategy, &cause, error));
+            struct trace_mark mark = trace_begin();
+            cadre_status status = regroup_before(strategy, &cause, error);
+            trace_end(mark, TRACE_REGROUP, 0);
+            CADRE_TRY(status);
         }
     } while (end == STEP_INTERRUPTED && strategy_position(strategy) == order->position);
     if (end != STEP_DONE) {
@@ -263,7 +270,11 @@ cadre_status run_program_step(cadre_strategy *strategy, cadre_replica_function f
         .user = user};
     CADRE_TRY(check_call(&run, error));
     CADRE_TRY(come_to_step(&run.order, error));
-    return run_with_values(&run, error);
+    struct trace_mark mark = trace_begin();
+    cadre_status status = run_with_values(&run, error);
+    trace_end(mark, TRACE_STEP, 0);
+    task_trace_step_ended(strategy->task);
+    return status;
 }
 
 static void empty_outputs(cadre_per_replica *targets[], uint32_t count)

@@ -12,6 +12,7 @@
 #include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/values/value_memory.h"
 #include "worker/library/runtime/values/values.h"
+#include "worker/library/trace/trace.h"
 
 static cadre_status released_output(
     const cadre_replica *replica, uint32_t output, struct cadre_error *error)
@@ -71,7 +72,9 @@ static cadre_status run_function(struct run *run, cadre_replica *replica)
     uint8_t processor = local_device_prefer(replica->processor);
     cadre_status status = hooks_bind(strategy, replica, &replica->error);
     if (status == CADRE_OK) {
+        struct trace_mark mark = trace_begin();
         status = call_function(run, replica, &replica->error);
+        trace_end(mark, TRACE_FUNCTION, replica->local);
     }
     local_device_prefer(processor);
     value_memory_leave(memory);

@@ -442,7 +442,7 @@ void embedded_core_receive(
     CADRE_ASSERT(worker_index < inside->options.tasks);
     const struct embedded_worker *at = &inside->workers[worker_index];
     bool for_people = up->type == TASK_UP_PROGRESS || up->type == TASK_UP_SHARDS ||
-                      up->type == TASK_UP_VALUES;
+                      up->type == TASK_UP_VALUES || up->type == TASK_UP_SPANS;
     if (!at->held || at->link.n == 0 || for_people) {
         return;
     }

@@ -21,7 +21,9 @@ struct session_events {
     void (*disconnected)(void *user);                          /* the session reconnects */
     void (*down)(const struct task_down *down, void *user);    /* borrowed for the call */
     void (*lost)(const struct cadre_error *error, void *user); /* for good; nothing follows */
-    void (*tick)(void *user); /* about each second while connected; NULL: not called */
+    /* About each second while connected, and a tenth of one after a TASK_DOWN_TRACE or a call that
+     * returned true; NULL: not called. */
+    bool (*tick)(void *user);
     void *user;
 };
 

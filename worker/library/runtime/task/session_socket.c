@@ -25,6 +25,7 @@
 #define RETRY_FIRST_MS   20
 #define RETRY_MAX_MS     1000
 #define TICK_US          CADRE_US_PER_S
+#define TICK_SOON_US     (CADRE_US_PER_S / 10)
 #define READ_BYTES       (64 * 1024)
 #define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that reads nothing counts as lost */
 
@@ -49,6 +50,7 @@ struct session_socket {
     size_t sent_bytes; /* of `unsent` */
 
     struct frame_reader reader; /* the thread's */
+    uint64_t tick_us;           /* when the next tick is due; the thread's */
     struct wire_arena *arena;
 };
 
@@ -157,6 +159,12 @@ static cadre_status session_socket_consider(
     return CADRE_OK;
 }
 
+static void tick_within(struct session_socket *self, uint64_t time_us)
+{
+    uint64_t due_us = clock_monotonic_us() + time_us;
+    self->tick_us = due_us < self->tick_us ? due_us : self->tick_us;
+}
+
 /* Delivers the whole frames that have arrived. An error means that the other side breaks the
  * protocol, or that it ends this task. */
 static cadre_status session_socket_deliver(struct session_socket *self, struct cadre_error *error)
@@ -178,30 +186,33 @@ static cadre_status session_socket_deliver(struct session_socket *self, struct c
         }
         CADRE_TRY(session_socket_consider(self, &down, error));
         self->events.down(&down, self->events.user);
+        if (down.type == TASK_DOWN_TRACE) {
+            tick_within(self, TICK_SOON_US);
+        }
     }
 }
 
 /* Calls `tick` when it is due; returns how long to poll until the next one. */
-static int session_socket_tick(struct session_socket *self, uint64_t *tick_us)
+static int session_socket_tick(struct session_socket *self)
 {
     if (self->events.tick == NULL) {
         return -1;
     }
     uint64_t now_us = clock_monotonic_us();
-    if (now_us >= *tick_us) {
-        self->events.tick(self->events.user);
-        *tick_us = now_us + TICK_US;
+    if (now_us >= self->tick_us) {
+        bool soon = self->events.tick(self->events.user);
+        self->tick_us = now_us + (soon ? TICK_SOON_US : TICK_US);
     }
-    return (int)((*tick_us - now_us) / CADRE_US_PER_MS) + 1;
+    return (int)((self->tick_us - now_us) / CADRE_US_PER_MS) + 1;
 }
 
 /* Reads and writes until the connection ends; the reason is for the message of a session that is
  * lost. */
 static cadre_status session_socket_serve(struct session_socket *self, struct cadre_error *error)
 {
-    uint64_t tick_us = clock_monotonic_us() + TICK_US;
+    self->tick_us = clock_monotonic_us() + TICK_US;
     for (;;) {
-        int wait_ms = session_socket_tick(self, &tick_us);
+        int wait_ms = session_socket_tick(self);
         pthread_mutex_lock(&self->lock);
         session_socket_flush(self);
         bool waits = self->unsent.size > 0;

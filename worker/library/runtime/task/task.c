@@ -137,6 +137,9 @@ void task_step(struct task *task, const struct task_event *event)
         }
         event = &answer;
     } while (task->session->ops->take(task->session, &down));
+    if (task->trace.active) {
+        task_trace_follow(task);
+    }
     pthread_cond_broadcast(&task->changed);
 }
 
@@ -185,6 +188,9 @@ static void on_down(const struct task_down *down, void *user)
         reported_values_stored(&task->values, down->values_kept);
         task_send_values(task, false);
     }
+    if (down->type == TASK_DOWN_TRACE) {
+        task_trace_order(task, &down->trace);
+    }
     if (down->type == TASK_DOWN_ABORT &&
         generation_equal(down->generation, task->core.generation)) {
         keep_text(task->cause_text, down->reason);
@@ -207,13 +213,21 @@ static void on_lost(const struct cadre_error *error, void *user)
     pthread_mutex_unlock(&task->lock);
 }
 
-static void on_tick(void *user)
+static bool on_tick(void *user)
 {
     struct task *task = user;
     pthread_mutex_lock(&task->lock);
-    task_step(task, &(struct task_event){.type = TASK_EVENT_TICK});
-    task_tick_values(task);
+    uint64_t now_us = clock_monotonic_us();
+    bool whole = !task->trace.active || now_us - task->ticked_us >= CADRE_US_PER_S;
+    if (whole) {
+        task->ticked_us = now_us;
+        task_step(task, &(struct task_event){.type = TASK_EVENT_TICK});
+        task_tick_values(task);
+    }
+    task_trace_tick(task);
+    bool soon = task->trace.active;
     pthread_mutex_unlock(&task->lock);
+    return soon;
 }
 
 /* --- lifetime --- */
@@ -346,8 +360,11 @@ void task_peer_error(struct task *task, struct generation generation, const char
 void task_failed(struct task *task, const struct cadre_error *error)
 {
     CADRE_ASSERT(error->code != CADRE_OK);
-    locked_step(task,
+    pthread_mutex_lock(&task->lock);
+    task_trace_end(task);
+    task_step(task,
         &(struct task_event){.type = TASK_EVENT_FAILED, .code = error->code, .text = error->text});
+    pthread_mutex_unlock(&task->lock);
 }
 
 void task_ready(struct task *task, const struct cursor *cursor,
@@ -418,6 +435,7 @@ bool task_finish(struct task *task, struct generation generation, uint64_t diges
     pthread_mutex_lock(&task->lock);
     bool due = generation_equal(task->core.generation, generation);
     if (due) {
+        task_trace_end(task);
         task_step(task, &(struct task_event){.type = TASK_EVENT_FINISH, .digest = digest});
     }
     pthread_mutex_unlock(&task->lock);

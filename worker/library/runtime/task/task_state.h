@@ -8,6 +8,7 @@
 #include "worker/core/task_core.h"
 #include "worker/library/runtime/task/reported_values.h"
 #include "worker/library/runtime/task/task.h"
+#include "worker/library/runtime/task/task_trace.h"
 
 /* A dataset that was reported. */
 struct announced_stream {
@@ -34,6 +35,10 @@ struct task {
     struct announced_stream *streams; /* owned */
     size_t stream_count;
     struct reported_values values;
+    struct task_trace trace;
+    uint64_t ticked_us; /* the last tick that was for all */
+    bool numbered; /* the program numbers its steps itself: */
+    uint64_t number;
     bool void_exit;
     char exit_text[LIMIT_TEXT_BYTES];
     char abort_text[LIMIT_TEXT_BYTES]; /* what the mesh was aborted for */

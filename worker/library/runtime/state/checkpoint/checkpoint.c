@@ -27,6 +27,7 @@
 #include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/summaries/summaries.h"
+#include "worker/library/trace/trace.h"
 
 /* --- the writer --- */
 
@@ -100,13 +101,16 @@ static void *write_on(void *user)
 {
     struct checkpointer *checkpointer = user;
     crash_thread("checkpoint", 0);
+    trace_thread_is(TRACE_THREAD_CHECKPOINT);
     pthread_mutex_lock(&checkpointer->lock);
     while (!checkpointer->closing || checkpointer->writing || checkpointer->tidying) {
         uint64_t published = checkpointer->published;
         if (checkpointer->writing) {
             struct cadre_error error = {0};
             pthread_mutex_unlock(&checkpointer->lock);
+            struct trace_mark mark = trace_begin();
             cadre_status status = write_copy(checkpointer, &error);
+            trace_end(mark, TRACE_CHECKPOINT, 0);
             pthread_mutex_lock(&checkpointer->lock);
             checkpointer->failure = status == CADRE_OK ? checkpointer->failure : error;
             checkpointer->writing = false;
@@ -269,8 +273,12 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
     uint64_t position = strategy_position(strategy);
     bool asked = position != 0 && task_checkpoint_at(strategy->task) == position &&
                  position != checkpointer->tried_at;
+    struct trace_mark mark = trace_begin();
     if (asked && save_asked(checkpointer, &error) != CADRE_OK) {
         show_failure(&error);
+    }
+    if (asked) {
+        trace_end(mark, TRACE_CHECKPOINT, 0);
     }
     if (asked || checkpointer->every == 0 || position % checkpointer->every != 0 ||
         position == checkpointer->tried_at || position == checkpointer->restored_at ||
@@ -285,6 +293,7 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
         report_late(checkpointer, position);
     } else {
         status = take_copy(checkpointer, 0, &error);
+        trace_end(mark, TRACE_CHECKPOINT, 0);
     }
     if (status != CADRE_OK) {
         cadre_error_wrap(&error, status, "the checkpoint after %llu steps is missing",
@@ -535,7 +544,9 @@ cadre_status cadre_save(cadre_strategy *strategy, bool wait)
     struct cadre_error error = {0};
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
+        struct trace_mark mark = trace_begin();
         status = save_position(strategy, wait, &error);
+        trace_end(mark, TRACE_CHECKPOINT, 0);
     }
     return api_return(status, &error);
 }

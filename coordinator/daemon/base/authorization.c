@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/base/authorization.h"
 
 #include <string.h>
 
@@ -42,6 +42,7 @@ static const struct rule rules[] = {
     {METHOD_JOBS_GET_OUTPUT, READERS},
     {METHOD_JOBS_VERIFY, READERS},
     {METHOD_JOBS_METRICS, READERS},
+    {METHOD_JOBS_TRACE, SUBMITTERS},
     {METHOD_JOBS_CHECKPOINT, OPERATORS},
     {METHOD_JOBS_DRAIN, OPERATORS},
     {METHOD_JOBS_LIST_WORKERS, LOOKERS},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which role may call which method: one table, and nothing else decides. */
-#ifndef CADRE_COORDINATOR_DAEMON_AUTHORIZATION_H
-#define CADRE_COORDINATOR_DAEMON_AUTHORIZATION_H
+#ifndef CADRE_COORDINATOR_DAEMON_BASE_AUTHORIZATION_H
+#define CADRE_COORDINATOR_DAEMON_BASE_AUTHORIZATION_H
 
 #include "common/tls/identity.h"
 #include "coordinator/engine/engine.h"

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the time of a step goes, and which task the others wait for: made of the spans alone. Only
+ * the program's own thread of each task counts, because what is done beside it costs no time. Pure.
+ */
+#ifndef CADRE_CLI_TRACE_TRACE_CONCLUSION_H
+#define CADRE_CLI_TRACE_TRACE_CONCLUSION_H
+
+#include "coordinator/cli/trace/trace_waits.h"
+
+/* What a moment of a thread belongs to: the innermost span that it is in. */
+enum trace_split {
+    TRACE_SPLIT_INPUT,
+    TRACE_SPLIT_FUNCTION,
+    TRACE_SPLIT_WAIT,     /* for other tasks */
+    TRACE_SPLIT_TRANSFER, /* collectives, once all have come */
+    TRACE_SPLIT_RELEASE,  /* by the coordinator, once all have come */
+    TRACE_SPLIT_APPLY,
+    TRACE_SPLIT_CHECKPOINT,
+    TRACE_SPLIT_REGROUP,
+    TRACE_SPLIT_LIBRARY, /* the rest of cadre_run */
+    TRACE_SPLIT_PROGRAM, /* outside of all calls: the program between steps */
+    TRACE_SPLITS
+};
+
+/* "input", "function", ...: as a key. */
+const char *trace_split_name(enum trace_split part);
+
+/* Of one task, over the steps that count. */
+struct trace_share {
+    uint32_t process;
+    uint64_t steps; /* of it that count */
+    double split[TRACE_SPLITS]; /* of its time; together 1 */
+    double awaited;            /* of the others' time: they wait for it, on average */
+    double longer[TRACE_SPLITS]; /* what takes it longer than the others; together 1, or all 0 */
+};
+
+struct trace_conclusion {
+    uint64_t steps;  /* that were traced whole */
+    uint64_t counted; /* of these: the middle half, by how long they took */
+    double step_us;   /* the median of them */
+    double split[TRACE_SPLITS]; /* of a step, on average of the tasks; together 1 */
+    struct trace_share *shares; /* owned: of each process, in their order */
+    size_t share_count;
+    uint32_t slowest; /* the process that is waited for most; TRACE_NO_PROCESS: none is */
+};
+
+/* Of a store that is aligned, with its waits. False: no memory. The conclusion is the caller's to
+ * free, also then. */
+bool trace_conclude(const struct trace_store *store, struct trace_conclusion *ret_conclusion);
+void trace_conclusion_free(struct trace_conclusion *conclusion);
+
+#define TRACE_SENTENCE_BYTES 512
+
+/* One sentence or two: who is waited for and why, else what takes the time. */
+void trace_sentence(const struct trace_store *store, const struct trace_conclusion *conclusion,
+    char ret_text[TRACE_SENTENCE_BYTES]);
+
+#endif

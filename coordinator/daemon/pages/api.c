@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The routes below /api/: who may ask, what was answered lately, else the route. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/wire/methods.h"
+#include "coordinator/daemon/base/authorization.h"
+#include "coordinator/daemon/pages/api.h"
+#include "coordinator/daemon/pages/pages.h"
+
+/* The caller's role has to allow the method, which answers the same over gRPC. */
+struct route {
+    const char *path; /* behind "/api/"; "*" stands for one part of it */
+    const char *method;
+    void (*serve)(const struct api_request *api);
+};
+
+static const struct route routes[] = {
+    {"version", METHOD_JOBS_VERSION, api_version},
+    {"cluster", METHOD_JOBS_VERSION, api_cluster},
+    {"jobs", METHOD_JOBS_LIST, api_jobs},
+    {"jobs/*", METHOD_JOBS_GET, api_job},
+    {"jobs/*/shards", METHOD_JOBS_GET, api_shards},
+    {"workers", METHOD_JOBS_LIST_WORKERS, api_workers},
+    {"workers/*", METHOD_JOBS_LIST_WORKERS, api_worker},
+};
+
+/* Whether the path is one of the route; what "*" stands for is copied. */
+static bool route_has(
+    const struct route *route, const char *path, char ret_subject[LIMIT_NAME_BYTES])
+{
+    const char *star = strchr(route->path, '*');
+    ret_subject[0] = '\0';
+    if (star == NULL) {
+        return strcmp(route->path, path) == 0;
+    }
+    size_t before = (size_t)(star - route->path);
+    if (strncmp(route->path, path, before) != 0) {
+        return false;
+    }
+    const char *subject = path + before;
+    size_t length = strcspn(subject, "/");
+    if (length == 0 || length >= LIMIT_NAME_BYTES || strcmp(subject + length, star + 1) != 0) {
+        return false;
+    }
+    memcpy(ret_subject, subject, length);
+    ret_subject[length] = '\0';
+    return true;
+}
+
+static const struct route *route_find(const char *path, char ret_subject[LIMIT_NAME_BYTES])
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (route_has(&routes[i], path, ret_subject)) {
+            return &routes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Role, path and arguments, none of which has a newline; "" where they are too long to be kept. */
+static void make_key(struct api_request *api)
+{
+    const struct http_target *target = http_request_target(api->request);
+    int used =
+        snprintf(api->key, sizeof api->key, "%u %s", (unsigned)api->identity.role, target->path);
+    for (size_t i = 0; i < target->argument_count && used < (int)sizeof api->key; i++) {
+        used += snprintf(api->key + used, sizeof api->key - (size_t)used, "\n%s\n%s",
+            target->arguments[i].name, target->arguments[i].value);
+    }
+    if (used >= (int)sizeof api->key) {
+        api->key[0] = '\0';
+    }
+}
+
+static cadre_status may_ask(
+    struct api_request *api, const struct route *route, struct cadre_error *error)
+{
+    CADRE_TRY(api_identify(api->daemon, api->request, &api->identity, error));
+    if (route == NULL) {
+        return cadre_error_set(error, CADRE_NOT_FOUND,
+            "there is no %.200s: /api/ has version, cluster, jobs, jobs/ID, workers, workers/NAME",
+            http_request_target(api->request)->path);
+    }
+    return authorize(&api->identity, route->method, error);
+}
+
+void api_serve(void *user, struct http_request *request)
+{
+    struct cadre_error error = {0};
+    struct api_request api = {.daemon = user, .request = request, .began_us = clock_monotonic_us()};
+    const struct route *route = route_find(http_request_rest(request), api.subject);
+    if (may_ask(&api, route, &error) != CADRE_OK) {
+        api_fail(&api, &error);
+        return;
+    }
+    make_key(&api);
+    struct http_response *kept = answer_cache_find(api.daemon->answer_cache, api.key, api.began_us);
+    if (kept != NULL) {
+        http_answer(request, http_response_share(kept));
+    } else {
+        route->serve(&api);
+    }
+}
+
+void api_close(struct daemon *daemon)
+{
+    answer_cache_close(daemon->answer_cache);
+    daemon->answer_cache = NULL;
+}

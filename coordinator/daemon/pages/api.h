@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside pages/: a request below /api/ on its way through access, cache and route to its answer. */
+#ifndef CADRE_COORDINATOR_PAGES_API_H
+#define CADRE_COORDINATOR_PAGES_API_H
+
+#include <jansson.h>
+
+#include "common/http/request.h"
+#include "common/tls/identity.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/pages/answer_cache.h"
+
+#define API_LISTED_MAX 200 /* jobs or workers of one answer */
+
+struct api_request {
+    struct daemon *daemon;
+    struct http_request *request;
+    struct tls_identity identity;   /* of the caller */
+    char subject[LIMIT_NAME_BYTES]; /* the job or worker that the path names, or "" */
+    uint64_t began_us;              /* when its answer began to be made */
+    char key[ANSWER_KEY_BYTES];     /* of its answer in the cache; "": it is not kept */
+};
+
+/* ---- api_access.c ---- */
+
+/* Who asks. Off loopback the certificate says so; on loopback everyone may ask if gRPC is as open
+ * there, else a token is needed: UNAUTHENTICATED explains it. */
+cadre_status api_identify(struct daemon *daemon, const struct http_request *request,
+    struct tls_identity *ret_identity, struct cadre_error *error);
+
+/* ---- api_answer.c ---- */
+
+/* Each answers the request. */
+
+/* With the object, which it takes over; NULL: there was no memory for it. */
+void api_answer(const struct api_request *api, json_t *json);
+/* With the error. */
+void api_fail(const struct api_request *api, const struct cadre_error *error);
+
+/* ---- the routes ---- */
+
+/* api_cluster.c */
+void api_version(const struct api_request *api);
+void api_cluster(const struct api_request *api);
+
+/* api_jobs.c: the list, a job, its shards. */
+void api_jobs(const struct api_request *api);
+void api_job(const struct api_request *api);
+void api_shards(const struct api_request *api);
+
+/* api_workers.c: the list, one of them. */
+void api_workers(const struct api_request *api);
+void api_worker(const struct api_request *api);
+
+/* api_jobs.c: the job that the path names. INVALID_ARGUMENT: that is no number of a job. */
+cadre_status api_job_id(
+    const struct api_request *api, struct job_id *ret_job, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "coordinator/daemon/pages/api.h"
+
+/* Whether every process of this host may call all methods over TCP, without TLS: then the page may
+ * show what they can have anyway. */
+static bool is_open_to_host(const struct daemon *daemon)
+{
+    static const char unix_prefix[] = "unix:";
+    bool tcp = false;
+    for (size_t i = 0; i < daemon->options.listen.count; i++) {
+        const char *address = daemon->options.listen.items[i];
+        tcp = tcp || strncmp(address, unix_prefix, sizeof unix_prefix - 1) != 0;
+    }
+    return tcp && daemon->tls == NULL;
+}
+
+cadre_status api_identify(struct daemon *daemon, const struct http_request *request,
+    struct tls_identity *ret_identity, struct cadre_error *error)
+{
+    const char *uri = http_request_certificate(request);
+    if (uri != NULL) {
+        cadre_status status = tls_identity_parse(uri, strlen(uri), ret_identity, error);
+        return status == CADRE_OK ? CADRE_OK
+                                  : cadre_error_wrap(error, CADRE_PERMISSION_DENIED,
+                                        "the certificate names no role of the cluster");
+    }
+    if (is_open_to_host(daemon)) {
+        *ret_identity = (struct tls_identity){.role = TLS_ROLE_LOCAL};
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_UNAUTHENTICATED,
+        "the coordinator does not answer to every process of this host: run `cadre dashboard`, "
+        "which prints an address with a token of your own role");
+}
