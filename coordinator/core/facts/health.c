@@ -204,7 +204,8 @@ static uint32_t facts_health_culprit(const struct core *core, const struct job *
     return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
 }
 
-/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which. */
+/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which, as where
+ * a plan has ended the generation already. */
 static void waited_for(struct core *core, struct job *job, uint32_t slot, uint64_t since_us)
 {
     CADRE_ASSERT(since_us <= core->now_us);
@@ -234,7 +235,8 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
     if (!job->stalled || earlier) {
         return; /* late reports of steps before the one that tasks wait in */
     }
-    waited_for(core, job, facts_health_culprit(core, job), before_us);
+    bool runs = job->phase == PHASE_RUN;
+    waited_for(core, job, runs ? facts_health_culprit(core, job) : NONE, before_us);
     job->stall_stamp++;
     job->stall_slot = NONE;
     job->stalled = false;
