@@ -70,6 +70,7 @@ static cadre_status trace_message(
         .incarnation = response.incarnation,
         .spans = trace->spans,
         .span_count = response.span_count,
+        .own_numbers = response.own_numbers,
         .ended = response.ended,
         .message = response.text};
     if (!trace->on_trace(&piece, trace->user)) {

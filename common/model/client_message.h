@@ -221,6 +221,7 @@ struct trace_response {
     uint64_t incarnation;
     const struct trace_span *spans;
     size_t span_count;
+    bool own_numbers; /* steps are from one collective of a plain program to the next */
     bool ended;       /* nothing follows; */
     const char *text; /* and why it is not whole; "" */
 };

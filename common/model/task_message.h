@@ -261,7 +261,8 @@ struct task_spans {
     uint64_t asked_ns;    /* of the order that it answers; 0: of none */
     uint64_t answered_ns; /* the task's clock at the answer */
     uint64_t clock;       /* which clock that is: the same number on all of one host */
-    uint64_t position;    /* of the task, or the program's own number */
+    uint64_t position;    /* of the task; or own_numbers: */
+    bool own_numbers;     /* how many collectives of all tasks a plain program has made */
     const struct trace_span *spans; /* each when it ended */
     size_t span_count;
     uint64_t sent; /* spans that were sent before these, in this trace */

@@ -52,13 +52,15 @@ struct trace_span {
 };
 
 /* A request for the spans of steps first .. end - 1; in the order of the coordinator's messages no
- * task that is in the ledger has begun the first of them. The newest request counts. */
+ * task that is in the ledger has begun the first of them. The newest request counts; a task whose
+ * numbers are of the other sort only answers. */
 struct trace_order {
     uint64_t id;       /* 0: none is wanted any more */
     uint64_t first;
     uint64_t end;
     uint64_t limit_us; /* from its receipt: then the task ends it by itself */
     uint64_t asked_ns; /* the coordinator's clock, to be returned */
+    bool own_numbers;  /* first and end are numbers of the program's own, as in task_spans */
 };
 
 #endif

@@ -47,6 +47,7 @@ ROWS(TaskSpans) = {
     COPY(TaskSpans, sent),
     COPY(TaskSpans, lost),
     BOOL(TaskSpans, ended),
+    BOOL(TaskSpans, own_numbers),
 };
 TABLE(TaskSpans, task_spans);
 
@@ -56,6 +57,7 @@ ROWS(TaskTrace) = {
     POSITION(TaskTrace, end),
     NUMBER(TaskTrace, limit_us, 0, LIMIT_TRACE_TIME_US),
     COPY(TaskTrace, asked_ns),
+    BOOL(TaskTrace, own_numbers),
 };
 TABLE(TaskTrace, task_trace);
 
@@ -96,6 +98,7 @@ ROWS(TraceResponse) = {
     COPY(TraceResponse, incarnation),
     MESSAGES(TraceResponse, spans, TraceSpan, spans, span_count, LIMIT_TRACE_SPANS),
     BOOL(TraceResponse, ended),
+    BOOL(TraceResponse, own_numbers),
     TEXT_FOR_PEOPLE(TraceResponse, text, decode_text),
 };
 TABLE_WITH(TraceResponse, trace_response, .limit_bytes = LIMIT_FRAME_BYTES);

@@ -128,6 +128,25 @@ def test_other_causes_are_named():
             end(cluster, job)
 
 
+def test_a_plain_program():
+    """Its steps are from one collective to the next, and all tasks begin with the same."""
+    with Cluster(workers=2) as cluster:
+        job = traced(cluster, "steps", LONG, "plain", "function", "1", "10", "function", "0", "2")
+        cluster.client.wait_running(job)
+        trace, said, _ = record(cluster, job, "--steps", "+8")
+        check_in("of the time is waiting for task 1, whose program takes longer from one collective to the next. From",
+                 said, "the sentence")
+        steps = list(range(trace.about["first"], trace.about["end"]))
+        for task in (0, 1):
+            check_equal([event["args"]["step"] for event in trace.named("all_reduce", task)], steps,
+                        f"collectives of task {task}")
+        trace.check_nested()
+        trace.check_together(steps)
+        said = cluster.cadre("trace", str(job), "--steps", "5:9", status=1).stderr.decode()
+        check_in("ask for +N", said, "steps of a plain program by number")
+        end(cluster, job)
+
+
 def test_clocks_minutes_apart_are_aligned():
     """Task 1 plays a host that was started ten minutes before the other."""
     with Cluster(workers=2) as cluster:

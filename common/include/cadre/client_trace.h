@@ -47,7 +47,7 @@ typedef struct cadre_trace_span {
     uint32_t kind;    /* cadre_trace_kind */
     uint32_t thread;  /* cadre_trace_thread */
     uint32_t replica; /* of this task, from 0 */
-    uint64_t step;    /* steps that were applied when it began; or the program's own number */
+    uint64_t step;    /* steps that were applied when it began; or as own_numbers has it */
     uint64_t begin_ns;
     uint64_t end_ns;
     /* Of a collective: until here it waited for others, from here on bytes are moved; 0: that is
@@ -76,7 +76,7 @@ typedef struct cadre_trace_task {
     uint64_t clock; /* the same number on all of one host; 0: nothing came */
     uint64_t offset_ns;
     uint64_t error_ns; /* UINT64_MAX: not measured */
-    uint64_t position; /* steps that were applied, or the program's own number */
+    uint64_t position; /* steps that were applied, or as own_numbers has it */
     uint64_t spans;    /* that came */
     uint64_t lost;     /* for which the task had no room */
     uint64_t missing;  /* that were lost on the way, or that this client did not read in time */
@@ -95,6 +95,7 @@ typedef struct cadre_trace {
     uint64_t incarnation;
     const cadre_trace_span *spans;
     size_t span_count;
+    bool own_numbers; /* a plain program: a step is from one collective of all tasks to the next */
     bool ended;          /* nothing follows; */
     const char *message; /* and why not all of the steps are in it; "": they are */
 } cadre_trace;

@@ -34,6 +34,7 @@ struct own_step {
     uint32_t process;
     uint64_t begin_ns;
     uint64_t end_ns;
+    bool follows; /* the one before is known */
     bool counts;
 };
 
@@ -49,12 +50,25 @@ static struct own_step *begin_step(
     list[(*count)++] = (struct own_step){.step = span->step,
         .process = span->process,
         .begin_ns = follows && newest->step + 1 == span->step ? newest->end_ns : span->begin_ns,
-        .end_ns = span->end_ns};
+        .end_ns = span->end_ns,
+        .follows = follows && newest->step + 1 == span->step};
     return &list[*count - 1];
 }
 
-/* By process and time; NULL: no memory. Where a program has no steps of the library, those of its
- * own numbers end where the next one begins. */
+/* A step of a plain program begins where the one before ends, so the first one is not whole; unless
+ * there is no other. Returns how many are left. */
+static size_t keep_following(struct own_step *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].follows) {
+            list[kept++] = list[i];
+        }
+    }
+    return kept > 0 ? kept : count;
+}
+
+/* By process and time; NULL: no memory. */
 static struct own_step *find_steps(const struct trace_store *store, size_t *ret_count)
 {
     size_t count = 0;
@@ -67,7 +81,7 @@ static struct own_step *find_steps(const struct trace_store *store, size_t *ret_
             step->end_ns = span->end_ns > step->end_ns ? span->end_ns : step->end_ns;
         }
     }
-    *ret_count = count;
+    *ret_count = store->own_numbers ? keep_following(list, count) : count;
     return list;
 }
 

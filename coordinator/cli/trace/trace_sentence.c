@@ -62,14 +62,15 @@ static void sentence_add(char text[TRACE_SENTENCE_BYTES], const char *more)
 }
 
 /* "a step takes 12.3 ms: 52% function, 41% waiting for other tasks, 4% input" */
-static void list_split(
-    const struct trace_conclusion *conclusion, char text[TRACE_SENTENCE_BYTES])
+static void list_split(const struct trace_conclusion *conclusion, bool own_numbers,
+    char text[TRACE_SENTENCE_BYTES])
 {
     double left[TRACE_SPLITS];
     char piece[96];
     double us = conclusion->step_us;
     double shown = us < 1000 ? us : us < 1e6 ? us / 1e3 : us / 1e6;
-    snprintf(piece, sizeof piece, "A step takes %.3g %s:", shown,
+    snprintf(piece, sizeof piece, "%s takes %.3g %s:",
+        own_numbers ? "From one collective to the next it" : "A step", shown,
         us < 1000  ? "us"
         : us < 1e6 ? "ms"
                    : "s");
@@ -81,7 +82,7 @@ static void list_split(
             break;
         }
         snprintf(piece, sizeof piece, "%s %d%% %s", i > 0 ? "," : "", percent(left[largest]),
-            part_text(largest));
+            own_numbers && largest == TRACE_SPLIT_PROGRAM ? "the program" : part_text(largest));
         sentence_add(text, piece);
         left[largest] = -1;
     }
@@ -103,14 +104,18 @@ void trace_sentence(const struct trace_store *store, const struct trace_conclusi
     enum trace_split most = largest_of(conclusion->split);
     if (slowest != NULL && slowest->awaited >= WAITED_FOR) {
         enum trace_split cause = largest_of(slowest->longer);
-        snprintf(piece, sizeof piece, "%d%% of a step is waiting for task %" PRIu32 "%s. ",
-            percent(slowest->awaited), store->processes[slowest->process].task.task,
-            slowest->longer[cause] > 0 ? cause_text(cause) : "");
+        snprintf(piece, sizeof piece, "%d%% of %s is waiting for task %" PRIu32 "%s. ",
+            percent(slowest->awaited), store->own_numbers ? "the time" : "a step",
+            store->processes[slowest->process].task.task,
+            slowest->longer[cause] <= 0 ? ""
+            : store->own_numbers && cause == TRACE_SPLIT_PROGRAM
+                ? ", whose program takes longer from one collective to the next"
+                : cause_text(cause));
         sentence_add(ret_text, piece);
     } else if (most == TRACE_SPLIT_INPUT && conclusion->split[most] >= MANY) {
         snprintf(piece, sizeof piece, "%d%% of a step is waiting for input, in all tasks. ",
             percent(conclusion->split[most]));
         sentence_add(ret_text, piece);
     }
-    list_split(conclusion, ret_text);
+    list_split(conclusion, store->own_numbers, ret_text);
 }

@@ -109,6 +109,7 @@ bool trace_store_add(struct trace_store *store, const cadre_trace *piece)
     store->end = piece->end;
     store->clock_ns = piece->clock_ns;
     store->wall_us = piece->wall_us;
+    store->own_numbers = piece->own_numbers;
     for (size_t i = 0; i < piece->task_count && memory; i++) {
         memory = add_task(store, &piece->tasks[i]);
     }

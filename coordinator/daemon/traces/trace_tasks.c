@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define RATE_NS UINT64_C(100000000) /* a rate is measured for at least so long */
+
 void trace_tasks_free(struct trace_tasks *tasks)
 {
     free(tasks->items);
@@ -90,6 +92,12 @@ void trace_tasks_take(struct trace_tasks *tasks, struct traced_task *task,
         view->state = spans->ended ? TRACE_TASK_ENDED : TRACE_TASK_RECORDS;
     }
     view->clock = spans->clock;
+    task->own_numbers = spans->own_numbers;
+    if (task->first_ns == 0) {
+        task->first_ns = now_ns;
+        task->first_position = spans->position;
+    }
+    task->newest_ns = now_ns;
     view->position = spans->position > view->position ? spans->position : view->position;
     view->missing += spans->sent > task->expected ? spans->sent - task->expected : 0;
     task->expected = spans->sent > task->expected ? spans->sent : task->expected;
@@ -138,6 +146,28 @@ uint64_t trace_tasks_position(const struct trace_tasks *tasks)
         position = own > position ? own : position;
     }
     return position;
+}
+
+bool trace_tasks_next_number(
+    const struct trace_tasks *tasks, uint64_t lead_ns, uint64_t *ret_number)
+{
+    uint64_t ahead = 0;
+    bool all = tasks->count > 0;
+    for (size_t i = 0; i < tasks->count && all; i++) {
+        const struct traced_task *task = &tasks->items[i];
+        uint64_t passed_ns = task->newest_ns - task->first_ns;
+        if (!task->here) {
+            continue;
+        }
+        all = task->own_numbers && passed_ns >= RATE_NS;
+        if (all) {
+            double rate = (double)(task->view.position - task->first_position) / (double)passed_ns;
+            uint64_t own_ahead = (uint64_t)(rate * (double)lead_ns);
+            ahead = own_ahead > ahead ? own_ahead : ahead;
+        }
+    }
+    *ret_number = trace_tasks_position(tasks) + ahead + 2; /* one is under way */
+    return all;
 }
 
 /* With its worker's name, and its clock's offset. */

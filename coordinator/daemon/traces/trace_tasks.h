@@ -20,7 +20,11 @@ struct traced_task {
     struct trace_task view; /* its worker is `worker` */
     char worker[LIMIT_NAME_BYTES];
     uint64_t expected; /* spans that it had sent, as far as is known */
-    bool here;         /* it runs, and said hello */
+    bool own_numbers;  /* as in task_spans */
+    uint64_t first_ns; /* when it reported a position first; 0: not yet */
+    uint64_t first_position;
+    uint64_t newest_ns; /* and last */
+    bool here;          /* it runs, and said hello */
     bool changed;      /* since it was sent to the client */
 };
 
@@ -65,6 +69,12 @@ bool trace_tasks_are_done(const struct trace_tasks *tasks);
 
 /* The highest position of a task. */
 uint64_t trace_tasks_position(const struct trace_tasks *tasks);
+
+/* Of a plain program, whose numbers the coordinator does not have: a number that no task comes to
+ * within `lead_ns`, as fast as they are. False: not all that are here have reported theirs for long
+ * enough. */
+bool trace_tasks_next_number(
+    const struct trace_tasks *tasks, uint64_t lead_ns, uint64_t *ret_number);
 
 /* Copies of up to `max` tasks that changed since they were copied last, or (`all`) of all from
  * *cursor on; with their offsets at `now_ns`. */

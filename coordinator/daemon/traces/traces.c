@@ -17,6 +17,7 @@
 #define ASK_EVERY_US     CADRE_US_PER_S
 #define REPORT_EVERY_US  (CADRE_US_PER_S / 2)
 #define LIMIT_DEFAULT_US (60 * CADRE_US_PER_S)
+#define LEAD_NS          (UINT64_C(300) * 1000 * 1000) /* in which an order reaches all tasks */
 #define LATE_US          (3 * CADRE_US_PER_S) /* behind the limit, for what is on its way */
 #define TASKS_A_MESSAGE  LIMIT_TRACE_SPANS
 
@@ -26,8 +27,12 @@ struct trace {
     struct rpc_call *call;
     uint64_t id;
     struct job_id job;
+    bool any_steps; /* what the client asked for: the next `steps` ones */
+    uint64_t steps;
     uint64_t first;
     uint64_t end;
+    bool own_numbers; /* these are a plain program's own, */
+    bool searches;    /* and which ones is not known yet */
     uint64_t limit_us;
     uint64_t began_us;
     unsigned asked;
@@ -60,7 +65,8 @@ static void order_tasks(struct trace *trace)
     struct trace_order order = {.id = trace->id,
         .first = trace->first,
         .end = trace->end,
-        .limit_us = trace->limit_us};
+        .limit_us = trace->limit_us,
+        .own_numbers = trace->own_numbers && !trace->searches};
     trace_tasks_begin_look(&trace->tasks);
     (void)engine_job_info(daemon->engine, trace->job, &info);
     for (size_t i = 0; i < info.task_count; i++) {
@@ -100,6 +106,7 @@ static bool send_response(struct trace *trace, struct trace_response *response)
 {
     struct daemon *daemon = trace->daemon;
     struct cadre_error error = {0};
+    response->own_numbers = trace->own_numbers;
     response->first = trace->first;
     response->end = trace->end;
     response->clock_ns = clock_monotonic_ns();
@@ -158,7 +165,7 @@ static void finish_if_done(struct trace *trace)
         snprintf(text, sizeof text, "job %" PRIu64 " has ended%s", trace->job.n,
             early ? " before all of these steps were done" : "");
         trace_finish(trace, early ? text : "");
-    } else if (trace_tasks_are_done(&trace->tasks)) {
+    } else if (!trace->searches && trace_tasks_are_done(&trace->tasks)) {
         bool late = clock_monotonic_us() - trace->began_us >= trace->limit_us;
         if (early) {
             snprintf(text, sizeof text, "%s before all of these steps were done",
@@ -168,12 +175,53 @@ static void finish_if_done(struct trace *trace)
     }
 }
 
+/* ---- plain programs ---- */
+
+/* Numbers of another start of the coordinator are lower. */
+static uint64_t new_id(struct daemon *daemon)
+{
+    uint64_t wall_us = clock_wall_us();
+    daemon->trace_last = wall_us > daemon->trace_last ? wall_us : daemon->trace_last + 1;
+    return daemon->trace_last;
+}
+
+/* The tasks number their steps themselves, which is known from their first answer. */
+static void search_number(struct trace *trace)
+{
+    if (!trace->any_steps) {
+        rpc_call_finish(trace->call, CADRE_FAILED_PRECONDITION,
+            "the steps of a plain program are its collectives, which have no numbers before they "
+            "are traced: ask for +N, the next ones");
+        trace->ending = true;
+        return;
+    }
+    trace->own_numbers = true;
+    trace->searches = true;
+}
+
+/* All begin with the same one, so it has to be ahead of all. */
+static void set_number(struct trace *trace)
+{
+    uint64_t first = 0;
+    if (trace_tasks_next_number(&trace->tasks, LEAD_NS, &first)) {
+        trace->searches = false;
+        trace->first = first;
+        trace->end = first + trace->steps;
+        trace->id = new_id(trace->daemon);
+        order_tasks(trace);
+        report_tasks(trace, true);
+    }
+}
+
 /* ---- time ---- */
 
 static void trace_tick(struct trace *trace, uint64_t now_us)
 {
     if (trace->ending) {
         return;
+    }
+    if (trace->searches) {
+        set_number(trace);
     }
     if (now_us >= trace->ask_at_us) {
         order_tasks(trace);
@@ -248,14 +296,6 @@ static cadre_status traces_check(
     return CADRE_OK;
 }
 
-/* Numbers of another start of the coordinator are lower. */
-static uint64_t new_id(struct daemon *daemon)
-{
-    uint64_t wall_us = clock_wall_us();
-    daemon->trace_last = wall_us > daemon->trace_last ? wall_us : daemon->trace_last + 1;
-    return daemon->trace_last;
-}
-
 void traces_begin(
     struct daemon *daemon, struct rpc_call *call, const struct trace_request *request)
 {
@@ -277,6 +317,8 @@ void traces_begin(
         .call = call,
         .id = new_id(daemon),
         .job = request->id,
+        .any_steps = request->next,
+        .steps = request->steps,
         .first = first,
         .end = first + request->steps,
         .limit_us = request->limit_us > 0 ? request->limit_us : LIMIT_DEFAULT_US,
@@ -340,6 +382,10 @@ void traces_take(struct daemon *daemon, struct link_id link, struct task_ref tas
         return;
     }
     trace_tasks_take(&trace->tasks, traced, spans, now_ns);
+    if (spans->own_numbers && !trace->own_numbers) {
+        search_number(trace);
+        return;
+    }
     struct trace_response response = {.slot = task.slot,
         .incarnation = task.incarnation,
         .spans = spans->spans,

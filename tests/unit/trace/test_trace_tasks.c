@@ -156,6 +156,34 @@ static void a_task_that_is_started_again_is_another(void **state)
     trace_tasks_free(&tasks);
 }
 
+/* The number has to be ahead of all when the order has come to the last. */
+static void a_plain_program_begins_ahead_of_all(void **state)
+{
+    (void)state;
+    struct trace_tasks tasks = {.own_clock = 5};
+    uint64_t number = 0;
+    struct task_spans spans = {.clock = 5, .own_numbers = true, .position = 1000};
+    (void)add(&tasks, 0, 1);
+    (void)add(&tasks, 1, 2);
+    assert_false(trace_tasks_next_number(&tasks, 300 * MS, &number)); /* none has answered */
+    trace_tasks_take(&tasks, &tasks.items[0], &spans, 1 * MS);
+    trace_tasks_take(&tasks, &tasks.items[1], &spans, 1 * MS);
+    spans.position = 1010;
+    trace_tasks_take(&tasks, &tasks.items[0], &spans, 50 * MS);
+    assert_false(trace_tasks_next_number(&tasks, 300 * MS, &number)); /* not for long enough */
+    spans.position = 1100; /* a thousand a second */
+    trace_tasks_take(&tasks, &tasks.items[0], &spans, 101 * MS);
+    assert_false(trace_tasks_next_number(&tasks, 300 * MS, &number)); /* not both */
+    trace_tasks_take(&tasks, &tasks.items[1], &spans, 101 * MS);
+    assert_true(trace_tasks_next_number(&tasks, 300 * MS, &number));
+    assert_int_equal(number, 1100 + 300 + 2);
+    tasks.items[1].own_numbers = false;
+    assert_false(trace_tasks_next_number(&tasks, 300 * MS, &number));
+    tasks.items[1].here = false; /* it ended */
+    assert_true(trace_tasks_next_number(&tasks, 300 * MS, &number));
+    trace_tasks_free(&tasks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +193,7 @@ int main(void)
         cmocka_unit_test(missing_spans_are_counted),
         cmocka_unit_test(tasks_of_a_host_share_its_clock),
         cmocka_unit_test(a_task_that_is_started_again_is_another),
+        cmocka_unit_test(a_plain_program_begins_ahead_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,8 @@ static const struct task_up spans = {
         .span_count = 2,
         .sent = 1511,
         .lost = 1512,
-        .ended = true},
+        .ended = true,
+        .own_numbers = true},
 };
 static const struct task_up spans_none = {.type = TASK_UP_SPANS, .spans = {.id = 1}};
 static const struct task_down trace = {
@@ -37,7 +38,8 @@ static const struct task_down trace = {
         .first = 1514,
         .end = 1516,
         .limit_us = LIMIT_TRACE_TIME_US,
-        .asked_ns = 1515},
+        .asked_ns = 1515,
+        .own_numbers = true},
 };
 static const struct task_down trace_off = {.type = TASK_DOWN_TRACE};
 static const struct trace_request trace_request = {.id = {1520},
@@ -72,6 +74,7 @@ static const struct trace_response trace_response = {.first = 1527,
     .spans = traced_spans,
     .span_count = 2,
     .ended = true,
+    .own_numbers = true,
     .text = "job 3 has ended"};
 static const struct trace_response trace_response_bare = {.text = ""};
 

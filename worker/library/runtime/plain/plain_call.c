@@ -11,6 +11,7 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/plain/plain_call.h"
+#include "worker/library/runtime/task/task_trace.h"
 
 static bool plain_call_reduces(const struct plain_call *call)
 {
@@ -206,6 +207,9 @@ cadre_status plain_call_make(cadre_status entered, struct cadre_plain_group *gro
         plain_group_refuse(group, call->function);
     } else {
         status = plain_name_wait(group->note.text, carry_out(group, call, error), error);
+        if (status == CADRE_OK && group == &group->plain->all) {
+            task_trace_collective(group->plain->task);
+        }
         status = plain_end_collective(group->plain, status, error);
     }
     plain_leave(group->plain);

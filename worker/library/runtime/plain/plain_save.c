@@ -23,6 +23,7 @@
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 #include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/state/layout/streamed.h"
+#include "worker/library/trace/trace.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 
@@ -350,7 +351,7 @@ static cadre_status pass_and_write(
     return plain_agree(passage->plain, &failure, error);
 }
 
-cadre_status plain_save_all(
+static cadre_status save_all(
     struct plain *plain, struct cadre_plain_state *own, struct cadre_error *error)
 {
     const struct cadre_error none = {0};
@@ -371,4 +372,13 @@ cadre_status plain_save_all(
     }
     CADRE_TRY(plain_end_collective(plain, publish(plain, &part, error), error));
     return plain_go_on(plain, error);
+}
+
+cadre_status plain_save_all(
+    struct plain *plain, struct cadre_plain_state *own, struct cadre_error *error)
+{
+    struct trace_mark mark = trace_begin();
+    cadre_status status = save_all(plain, own, error);
+    trace_end(mark, TRACE_CHECKPOINT, 0);
+    return status;
 }

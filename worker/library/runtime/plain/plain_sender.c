@@ -7,11 +7,13 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
+#include "worker/library/trace/trace.h"
 
 static void *sender_run(void *user)
 {
     struct plain_sender *sender = user;
     crash_thread("plain sender", 0);
+    trace_thread_is(TRACE_THREAD_COMMUNICATION);
     pthread_mutex_lock(&sender->lock);
     while (!sender->stop) {
         if (sender->work == NULL) {

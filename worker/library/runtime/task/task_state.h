@@ -37,8 +37,7 @@ struct task {
     struct reported_values values;
     struct task_trace trace;
     uint64_t ticked_us; /* the last tick that was for all */
-    bool numbered; /* the program numbers its steps itself: */
-    uint64_t number;
+    _Atomic uint64_t collectives; /* of a plain program, as task_spans.own_numbers */
     bool void_exit;
     char exit_text[LIMIT_TEXT_BYTES];
     char abort_text[LIMIT_TEXT_BYTES]; /* what the mesh was aborted for */

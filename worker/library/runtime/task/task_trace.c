@@ -6,7 +6,9 @@
 #include "worker/library/runtime/task/task_state.h"
 #include "worker/library/trace/trace.h"
 
-/* Set while the last step is traced or behind, so that the program's thread looks. */
+/* Set while a trace is under way, and when its last step is behind, so that the program's thread
+ * looks. */
+static atomic_bool trace_follows;
 static atomic_bool trace_ends;
 
 void task_trace_follow(struct task *task)
@@ -16,12 +18,14 @@ void task_trace_follow(struct task *task)
     bool within = trace->active && position >= trace->first && position < trace->end;
     trace->passed = trace->passed || (trace->active && position >= trace->end);
     trace_set(within && !trace->passed, position);
+    atomic_store_explicit(&trace_follows, trace->active, memory_order_relaxed);
     atomic_store_explicit(&trace_ends, trace->active && trace->passed, memory_order_relaxed);
 }
 
 uint64_t task_trace_position(const struct task *task)
 {
-    return task->numbered ? task->number : task->core.position;
+    return task->core.plain ? atomic_load_explicit(&task->collectives, memory_order_relaxed)
+                            : task->core.position;
 }
 
 /* Keeps those of the trace's steps: a thread may have ended one of a trace before. */
@@ -56,11 +60,12 @@ static bool task_trace_send(struct task *task, uint64_t asked_ns, bool last)
             .answered_ns = trace_clock_ns(),
             .clock = trace->clock,
             .position = task_trace_position(task),
+            .own_numbers = task->core.plain,
             .spans = spans,
             .span_count = count,
             .sent = trace->sent,
             .lost = trace->active ? trace_lost() - trace->lost_before : trace->lost,
-            .ended = last || !trace->active}};
+            .ended = last || (!trace->active && !trace->other_numbers)}};
     trace->sent += count;
     trace->lost = up.spans.lost;
     task->session->ops->send(task->session, &up);
@@ -100,7 +105,9 @@ void task_trace_order(struct task *task, const struct trace_order *order)
             .end = order->end,
             .deadline_us = clock_monotonic_us() + order->limit_us,
             .clock = trace_clock_id(),
-            .active = trace_open(), /* without memory it ends at once */
+            .other_numbers = order->own_numbers != task->core.plain,
+            .active = order->own_numbers == task->core.plain &&
+                      trace_open(), /* without memory it ends at once */
             .lost_before = trace_lost()};
     }
     (void)task_trace_send(task, order->asked_ns, false);
@@ -133,14 +140,14 @@ void task_trace_step_ended(struct task *task)
     pthread_mutex_unlock(&task->lock);
 }
 
-void task_trace_number(struct task *task, uint64_t step)
+void task_trace_collective(struct task *task)
 {
-    pthread_mutex_lock(&task->lock);
-    task->numbered = true;
-    task->number = step;
-    if (task->trace.active) {
-        task_trace_follow(task);
+    atomic_fetch_add_explicit(&task->collectives, 1, memory_order_relaxed);
+    if (!atomic_load_explicit(&trace_follows, memory_order_relaxed)) {
+        return;
     }
+    pthread_mutex_lock(&task->lock);
+    task_trace_follow(task);
     pthread_mutex_unlock(&task->lock);
     task_trace_step_ended(task);
 }

@@ -18,7 +18,8 @@ struct task_trace {
     uint64_t end;
     uint64_t deadline_us;
     uint64_t clock;
-    bool active;      /* not ended */
+    bool other_numbers; /* its steps are not numbered as the order has them */
+    bool active;        /* not ended */
     bool passed;      /* nothing more is recorded */
     bool ticked_past; /* that was so at the last tick */
     uint64_t sent;
@@ -43,7 +44,7 @@ uint64_t task_trace_position(const struct task *task);
 
 /* The program's thread has left a step, and recorded it. */
 void task_trace_step_ended(struct task *task);
-/* A program without steps is at the step that it gave this number. */
-void task_trace_number(struct task *task, uint64_t step);
+/* A plain program has made a collective of all tasks: what follows is its next step. */
+void task_trace_collective(struct task *task);
 
 #endif
