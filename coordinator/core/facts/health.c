@@ -204,8 +204,8 @@ static uint32_t facts_health_culprit(const struct core *core, const struct job *
     return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
 }
 
-/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which, as where
- * a plan has ended the generation already. */
+/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which, as
+ * where a plan has ended the generation already. */
 static void waited_for(struct core *core, struct job *job, uint32_t slot, uint64_t since_us)
 {
     CADRE_ASSERT(since_us <= core->now_us);
