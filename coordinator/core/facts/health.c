@@ -42,6 +42,7 @@ static void stall_begins(struct core *core, struct job *job)
     CADRE_ASSERT(job->phase == PHASE_RUN);
     job->stalled = true;
     job->stall_slot = NONE;
+    job->waited_slot = NONE;
     job->stall_position = 0;
     job->hang_slot = NONE;
     deadline_set(core, job, DEADLINE_SLOW, job->progress_us + slow_after(core, job));
@@ -82,19 +83,21 @@ static void hang_reported(
     }
 }
 
-void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
+/* False: it changed nothing. */
+static bool stall_taken(
+    struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
     struct task *task = job_task(core, job, slot);
     /* Rule 13. */
     if (job->phase != PHASE_RUN || job->outcome != 0 || task->rank == NONE ||
         !generation_equal(stall->generation, job->generation) || stall->slot >= job->tasks) {
-        return;
+        return false;
     }
     if (ps_job_is_set(&job->ps_job) && stall->slot != slot) {
-        return; /* a ps task takes part in no step */
+        return false; /* a ps task takes part in no step */
     }
     if (stall->position < job->applied.least) {
-        return; /* that wait is over */
+        return false; /* that wait is over */
     }
     if (!job->stalled) {
         job->stall_stamp++;
@@ -103,26 +106,27 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
         /* The job got further: older reports are void. */
         job->stall_stamp++;
         job->stall_slot = NONE;
+        job->waited_slot = NONE;
     }
     if (stall->position > job->stall_position) {
         job->stall_position = stall->position;
     }
     if (stall->hang.at != HANG_NONE) {
         hang_reported(core, job, slot, stall);
-        return;
+        return true;
     }
     struct task *other = job_task(core, job, stall->slot);
     stall_renew(job, task);
     stall_renew(job, other);
     if (task->waits_for == stall->slot) {
-        return;
+        return true;
     }
     if (task->waits_for != NONE && task->waits_for != slot) {
         job_task(core, job, task->waits_for)->waited_by--;
     }
     task->waits_for = stall->slot;
     if (stall->slot == slot) {
-        return; /* it waits for the release */
+        return true; /* it waits for the release */
     }
     other->waited_by++;
     const struct task *most = job->stall_slot == NONE ? NULL : job_task(core, job, job->stall_slot);
@@ -135,6 +139,7 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     CADRE_ASSERT(job->stall_slot < job->tasks);
     CADRE_ASSERT(job->stall_position >= stall->position);
     CADRE_ASSERT(other->waited_by > 0 && other->waited_by <= job->roster);
+    return true;
 }
 
 /* A member whose worker has not arrived for the next step. */
@@ -204,8 +209,16 @@ static uint32_t facts_health_culprit(const struct core *core, const struct job *
     return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
 }
 
-/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which, as
- * where a plan has ended the generation already. */
+void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
+{
+    uint32_t culprit = stall_taken(core, job, slot, stall) ? facts_health_culprit(core, job) : NONE;
+    if (culprit != NONE) {
+        job->waited_slot = culprit;
+    }
+    CADRE_ASSERT(job->waited_slot == NONE || job->waited_slot < job->tasks);
+}
+
+/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which. */
 static void waited_for(struct core *core, struct job *job, uint32_t slot, uint64_t since_us)
 {
     CADRE_ASSERT(since_us <= core->now_us);
@@ -235,10 +248,10 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
     if (!job->stalled || earlier) {
         return; /* late reports of steps before the one that tasks wait in */
     }
-    bool runs = job->phase == PHASE_RUN;
-    waited_for(core, job, runs ? facts_health_culprit(core, job) : NONE, before_us);
+    waited_for(core, job, job->waited_slot, before_us);
     job->stall_stamp++;
     job->stall_slot = NONE;
+    job->waited_slot = NONE;
     job->stalled = false;
     if (job->slow) {
         job->slow = false;

@@ -429,6 +429,7 @@ struct job {
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;
     uint32_t stall_slot;     /* the task that most others wait for; NONE */
+    uint32_t waited_slot;    /* the one that held up the step when that was last known; NONE */
     uint64_t stall_position; /* the highest position at which a task waits */
     bool stalled;            /* a task has waited for long */
     bool slow;               /* it is shown */

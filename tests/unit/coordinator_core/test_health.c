@@ -83,6 +83,7 @@ static void who_is_waited_for_is_known_after_a_second(void **state)
     pass(s, 3);
     assert_int_equal(job_view(s, 1).waited_us, 4 * SECOND);
     assert_int_equal(waited_us_of(s, 1), 0);
+    stalls(s, 2, 1, 1); /* it has gone on, and waits for the next release */
     for (uint64_t link = 1; link <= 3; link++) {
         arrived(s, link, 1, 1, 8, 3);
     }
