@@ -3,14 +3,10 @@
  * the coordinator, because the tasks do not go on for another one. */
 #include "cadre/client_trace.h"
 #include "common/client/state.h"
+#include "common/view/view.h"
 #include "common/wire/methods.h"
 
 #define STEPS_DEFAULT 10
-
-/* The kinds, threads and states are those of the model. */
-_Static_assert((int)CADRE_TRACE_BARRIER == (int)TRACE_BARRIER, "same numbers");
-_Static_assert((int)CADRE_TRACE_WRITER == (int)TRACE_THREAD_CHECKPOINT, "same numbers");
-_Static_assert((int)CADRE_TRACE_GONE == (int)TRACE_TASK_GONE, "same numbers");
 
 struct trace {
     struct operation base;
@@ -21,37 +17,6 @@ struct trace {
     cadre_trace_task tasks[LIMIT_TRACE_SPANS];
 };
 
-static void trace_fill(struct trace *trace, const struct trace_response *from)
-{
-    for (size_t i = 0; i < from->span_count; i++) {
-        const struct trace_span *span = &from->spans[i];
-        trace->spans[i] = (cadre_trace_span){.kind = span->kind,
-            .thread = span->thread,
-            .replica = span->replica,
-            .step = span->step,
-            .begin_ns = span->begin_ns,
-            .end_ns = span->end_ns,
-            .arrived_ns = span->arrived_ns,
-            .bytes = span->bytes,
-            .match = span->match};
-    }
-    for (size_t i = 0; i < from->task_count; i++) {
-        const struct trace_task *task = &from->tasks[i];
-        trace->tasks[i] = (cadre_trace_task){.task = task->slot,
-            .incarnation = task->incarnation,
-            .state = (cadre_trace_state)task->state,
-            .worker = task->worker,
-            .pid = task->pid,
-            .clock = task->clock,
-            .offset_ns = task->offset_ns,
-            .error_ns = task->error_ns,
-            .position = task->position,
-            .spans = task->spans,
-            .lost = task->lost,
-            .missing = task->missing};
-    }
-}
-
 static cadre_status trace_message(
     struct operation *operation, const void *data, size_t length, struct cadre_error *error)
 {
@@ -59,7 +24,8 @@ static cadre_status trace_message(
     struct trace_response response;
     CADRE_TRY(
         wire_unpack_trace_response(data, length, operation->client->arena, &response, error));
-    trace_fill(trace, &response);
+    view_spans(response.spans, response.span_count, trace->spans);
+    view_traced_tasks(response.tasks, response.task_count, trace->tasks);
     const cadre_trace piece = {.first = response.first,
         .end = response.end,
         .clock_ns = response.clock_ns,

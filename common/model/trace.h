@@ -22,19 +22,12 @@ enum trace_kind {
     TRACE_BARRIER
 };
 
-#define TRACE_KINDS 13 /* numbers under it are known */
-
 /* Which thread of the task it is. */
 enum trace_thread {
     TRACE_THREAD_REPLICA = 0,  /* a replica's; that of replica 0 is the program's own */
     TRACE_THREAD_COMMUNICATION, /* carries out a replica's collectives that were started */
     TRACE_THREAD_CHECKPOINT     /* writes checkpoints */
 };
-
-static inline bool trace_is_collective(uint32_t kind)
-{
-    return kind >= TRACE_ALL_REDUCE && kind <= TRACE_BARRIER;
-}
 
 /* Times are nanoseconds of the host's monotonic clock. */
 struct trace_span {

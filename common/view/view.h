@@ -9,6 +9,7 @@
 #define CADRE_VIEW_VIEW_H
 
 #include "cadre/client.h"
+#include "cadre/client_trace.h"
 #include "common/wire/wire.h"
 
 /* A job with its tasks and shards. */
@@ -28,5 +29,9 @@ cadre_job_series *view_series_new(
 /* The coordinator's version. */
 cadre_coordinator_version *view_version_new(
     const struct version_response *response, struct wire_arena *arena);
+
+/* Fills an array of the caller's; the texts stay those of the model. */
+void view_spans(const struct trace_span *from, size_t count, cadre_trace_span *ret);
+void view_traced_tasks(const struct trace_task *from, size_t count, cadre_trace_task *ret);
 
 #endif

@@ -2,11 +2,9 @@
  * `cadre trace`: what the tasks of a job do in some of its steps, as a file for Perfetto, and in a
  * sentence. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -16,8 +14,7 @@
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/trace/json_trace.h"
-#include "coordinator/cli/trace/trace_conclusion.h"
-#include "coordinator/cli/trace/trace_file.h"
+#include "coordinator/cli/trace/trace_output.h"
 
 #define SHOW_EVERY_US (CADRE_US_PER_S / 5)
 
@@ -33,9 +30,8 @@ struct trace_call {
     const struct trace_options *options;
     cadre_trace_options request;
     uint64_t job;
-    char *path;      /* owned; "-": standard output */
-    char *temporary; /* owned; NULL: none */
-    FILE *file;
+    char *path; /* owned; "-": standard output */
+    struct trace_output output;
     struct trace_store store;
     bool no_memory;
     bool interrupted;
@@ -66,7 +62,6 @@ static bool trace_take_options(struct trace_call *call, int *ret_exit)
     return true;
 }
 
-/* A temporary file beside the target, so that a trace that fails leaves what was there. */
 static bool trace_open_file(struct trace_call *call, int *ret_exit)
 {
     const char *output = call->options->output;
@@ -74,50 +69,19 @@ static bool trace_open_file(struct trace_call *call, int *ret_exit)
                                 : asprintf(&call->path, "trace-%" PRIu64 ".json", call->job);
     if (length < 0) {
         call->path = NULL;
-    } else if (strcmp(call->path, "-") == 0) {
-        call->file = stdout;
+    } else if (trace_output_open(&call->output, call->path)) {
         return true;
-    } else if (asprintf(&call->temporary, "%s.XXXXXX", call->path) < 0) {
-        call->temporary = NULL;
-    } else {
-        int fd = mkostemp(call->temporary, O_CLOEXEC);
-        call->file = fd >= 0 ? fdopen(fd, "w") : NULL;
     }
-    if (call->file == NULL) {
-        char sentence[HINT_BYTES];
-        snprintf(sentence, sizeof sentence, "cannot write %.300s: %s",
-            call->path != NULL ? call->path : "the trace", strerror(errno));
-        *ret_exit = invocation_fail_with(call->invocation, CADRE_FAILED_PRECONDITION, sentence);
-    }
-    return call->file != NULL;
-}
-
-static bool commit_file(struct trace_call *call)
-{
-    mode_t mask = umask(0);
-    umask(mask);
-    if (call->file == stdout) {
-        return fflush(stdout) == 0;
-    }
-    bool good = fchmod(fileno(call->file), 0666 & ~mask) == 0;
-    good = fclose(call->file) == 0 && good && rename(call->temporary, call->path) == 0;
-    call->file = NULL;
-    if (good) {
-        free(call->temporary);
-        call->temporary = NULL;
-    }
-    return good;
+    char sentence[HINT_BYTES];
+    snprintf(sentence, sizeof sentence, "cannot write %.300s: %s",
+        call->path != NULL ? call->path : "the trace", strerror(errno));
+    *ret_exit = invocation_fail_with(call->invocation, CADRE_FAILED_PRECONDITION, sentence);
+    return false;
 }
 
 static void trace_close(struct trace_call *call)
 {
-    if (call->file != NULL && call->file != stdout) {
-        fclose(call->file);
-    }
-    if (call->temporary != NULL) {
-        unlink(call->temporary);
-    }
-    free(call->temporary);
+    trace_output_close(&call->output);
     free(call->path);
     trace_store_free(&call->store);
 }
@@ -144,77 +108,39 @@ static bool on_trace(const cadre_trace *piece, void *user)
     struct trace_call *call = user;
     call->no_memory = !trace_store_add(&call->store, piece);
     call->interrupted = interrupt_count() > 0;
+    if (call->interrupted && !piece->ended) {
+        snprintf(call->store.message, sizeof call->store.message, "it was interrupted");
+    }
     show_progress(call, false);
     return !call->no_memory && !call->interrupted;
 }
 
 /* ---- the end ---- */
 
-/* What is missing, for people. */
-static void print_notes(const struct trace_call *call)
-{
-    const struct trace_store *store = &call->store;
-    uint64_t lost = trace_store_lost(store);
-    uint64_t error_ns = trace_store_clock_error(store);
-    if (store->message[0] != '\0') {
-        fprintf(stderr, "cadre trace: not all steps are in it: %s\n", store->message);
-    } else if (call->interrupted) {
-        fprintf(stderr, "cadre trace: not all steps are in it: it was interrupted\n");
-    }
-    for (size_t i = 0; i < store->process_count; i++) {
-        const struct stored_process *process = &store->processes[i];
-        if (process->task.state == CADRE_TRACE_GONE || process->received == 0) {
-            fprintf(stderr, "cadre trace: task %" PRIu32 " on %s %s\n", process->task.task,
-                process->worker,
-                process->received == 0 ? "has sent nothing"
-                                       : "went away: its newest spans may be missing");
-        }
-    }
-    if (lost > 0) {
-        fprintf(stderr,
-            "cadre trace: %" PRIu64 " spans are lost: trace fewer steps at a time (--steps +N)\n",
-            lost);
-    }
-    if (error_ns == UINT64_MAX) {
-        fprintf(stderr, "cadre trace: the clock of a host was not measured: its times are wrong\n");
-    } else if (error_ns > 0) {
-        fprintf(stderr, "cadre trace: clocks of hosts are aligned to %.0f us or better\n",
-            (double)error_ns / 1000 + 1);
-    }
-}
-
 static int write_trace(struct trace_call *call)
 {
-    struct trace_conclusion conclusion = {0};
+    struct trace_conclusion conclusion;
     char sentence[TRACE_SENTENCE_BYTES] = "";
-    trace_store_align(&call->store);
-    bool memory = trace_waits(&call->store) && trace_conclude(&call->store, &conclusion);
-    bool good = memory;
-    if (memory) {
-        trace_sentence(&call->store, &conclusion, sentence);
-        good = trace_file_write(&call->store, call->job, sentence, call->file);
-        good = commit_file(call) && good;
-    }
-    if (good && call->options->common.json) {
-        good = json_print_compact(
-            json_of_trace(&call->store, &conclusion, call->job, call->path, sentence), stdout);
-    } else if (good) {
-        FILE *out = call->file == stdout ? stderr : stdout;
-        fprintf(out, "%s\n", sentence);
-        if (out == stdout) {
-            printf("%s: %zu spans; open it at https://ui.perfetto.dev or in chrome://tracing\n",
-                call->path, call->store.span_count);
-        }
-    }
-    trace_conclusion_free(&conclusion);
-    if (!good) {
+    struct trace_store *store = &call->store;
+    if (!trace_output_finish(&call->output, store, call->job, &conclusion, sentence)) {
         char text[HINT_BYTES];
-        snprintf(text, sizeof text, "cannot write %.300s: %s", call->path,
-            memory ? strerror(errno) : "no memory");
+        snprintf(text, sizeof text, "cannot write %.300s: %s", call->path, strerror(errno));
+        trace_conclusion_free(&conclusion);
         return invocation_fail_with(call->invocation, CADRE_RESOURCE_EXHAUSTED, text);
     }
-    print_notes(call);
-    return CLI_DONE;
+    bool good = true;
+    if (call->options->common.json) {
+        good = json_print_compact(
+            json_of_trace(store, &conclusion, call->job, call->path, sentence), stdout);
+    } else if (strcmp(call->path, "-") == 0) {
+        fprintf(stderr, "%s\n", sentence);
+    } else {
+        printf("%s\n%s: %zu spans; open it at https://ui.perfetto.dev or in chrome://tracing\n",
+            sentence, call->path, store->span_count);
+    }
+    trace_conclusion_free(&conclusion);
+    trace_output_notes(store, "cadre trace", stderr);
+    return invocation_print_status(call->invocation, good);
 }
 
 static int trace_run(struct trace_call *call, cadre_client *client)
@@ -231,7 +157,7 @@ static int trace_run(struct trace_call *call, cadre_client *client)
             call->invocation, CADRE_RESOURCE_EXHAUSTED, "no memory for all of these spans");
     }
     if (call->store.span_count == 0 && code == CLI_DONE) {
-        print_notes(call);
+        trace_output_notes(&call->store, "cadre trace", stderr);
         return invocation_fail_with(call->invocation, CADRE_FAILED_PRECONDITION,
             "no step was recorded, so there is no file");
     }

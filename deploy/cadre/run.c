@@ -11,6 +11,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/monitor.h"
+#include "deploy/cadre/run_trace.h"
 #include "deploy/local/local.h"
 
 #define ROW(kind, flag, member, value_name, default_text)                                          \
@@ -33,6 +34,8 @@ struct run_options {
     uint64_t checkpoints_kept;
     char *checkpoint_folder;
     char *restore_path;
+    char *trace;
+    char *trace_steps;
 };
 
 static const struct option_row rows[] = {
@@ -66,6 +69,12 @@ static const struct option_row rows[] = {
     {ROW(TEXT, "mesh-ports", mesh_ports, "FIRST:LAST", NULL), .environment = "CADRE_MESH_PORTS",
         .help = "The TCP ports of 127.0.0.1 at which tasks listen for each other, at least one for "
                 "each. Default: any free port."},
+    {ROW(TEXT, "trace", trace, "FILE", NULL),
+        .help = "Record what the tasks do in some steps, for https://ui.perfetto.dev, and say at "
+                "the end where the time of a step goes, as `cadre trace` does of a cluster's job."},
+    {ROW(TEXT, "trace-steps", trace_steps, "A:B", NULL),
+        .help = "From step A on to before step B; of a plain program these are its collectives. "
+                "Default: 10:30."},
     VERIFY_OPTION_ROWS(struct run_options),
     {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",
@@ -102,18 +111,33 @@ static const struct option_table run_table = {.program = "cadre run",
     .stop_at_positional = true,
     .positionals_max = LIMIT_ARGUMENTS + 2};
 
+/* What receives the job's news. */
+struct run_watch {
+    struct monitor monitor;
+    struct run_trace *trace;
+};
+
 static void on_output(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
 {
-    monitor_output(user, slot, stream, (const char *)bytes, size);
+    struct run_watch *run_watch = user;
+    monitor_output(&run_watch->monitor, slot, stream, (const char *)bytes, size);
 }
 
 static void on_changed(void *user, const struct job_info *info)
 {
+    struct run_watch *run_watch = user;
     cadre_job *job = view_job_new(info, NULL);
     if (job != NULL) {
-        monitor_job(user, job);
+        monitor_job(&run_watch->monitor, job);
         cadre_result_release(job);
     }
+}
+
+static void on_spans(
+    void *user, struct task_ref task, uint32_t pid, const struct task_spans *spans)
+{
+    struct run_watch *run_watch = user;
+    run_trace_take(run_watch->trace, task, pid, spans);
 }
 
 static void on_warning(void *user, const char *sentence)
@@ -127,21 +151,23 @@ static void print_sentence(const struct invocation *invocation, const char *sent
     (void)invocation_fail_with(invocation, CADRE_UNKNOWN, sentence);
 }
 
-static int cadre_run_run(const struct invocation *invocation, const struct local_options *options)
+static int cadre_run_run(const struct invocation *invocation, const struct local_options *options,
+    struct run_trace *trace)
 {
     static const struct local_watch watch = {
-        .output = on_output, .changed = on_changed, .warn = on_warning};
-    struct monitor monitor;
+        .output = on_output, .changed = on_changed, .spans = on_spans, .warn = on_warning};
+    struct run_watch run_watch = {.trace = trace};
     struct cadre_error error = {0};
     char message[LIMIT_TEXT_BYTES] = "";
     int code = CLI_FAILED;
     cadre_status status = CADRE_RESOURCE_EXHAUSTED;
-    if (monitor_open(&monitor, options->tasks, true, stdout, stderr)) {
-        status = local_run(options, &watch, &monitor, &code, message, &error);
+    if (monitor_open(&run_watch.monitor, options->tasks, true, stdout, stderr)) {
+        status = local_run(options, &watch, &run_watch, &code, message, &error);
     } else {
         cadre_error_set(&error, status, "no memory to follow the tasks");
     }
-    monitor_close(&monitor);
+    monitor_close(&run_watch.monitor);
+    run_trace_finish(trace);
     if (status != CADRE_OK) {
         print_sentence(invocation, error.text);
         return status == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
@@ -179,7 +205,8 @@ static int run_program(const struct invocation *invocation)
         environment_list_free(&environment);
         return code;
     }
-    const struct local_options options = {.program = invocation_argument(invocation, 0),
+    struct run_trace trace = {0};
+    struct local_options options = {.program = invocation_argument(invocation, 0),
         .arguments = (const char *const *)&invocation->argv[first],
         .argument_count = (size_t)(invocation->argc - first),
         .environment = (const char *const *)environment.items,
@@ -199,7 +226,11 @@ static int run_program(const struct invocation *invocation)
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
         .restore_path = values->restore_path};
-    code = cadre_run_run(invocation, &options);
+    if (run_trace_open(
+            &trace, invocation, values->trace, values->trace_steps, &options, &code)) {
+        code = cadre_run_run(invocation, &options, &trace);
+    }
+    run_trace_close(&trace);
     environment_list_free(&environment);
     return invocation_end(invocation, code);
 }

@@ -26,10 +26,42 @@ static void drop_values(struct local *local, const struct agent_relay_up *relay_
     (void)local_queue_down(local, &down, &error);
 }
 
+/* A task that comes while steps are traced, or were: it has the same ones. */
+static void order_trace(struct local *local, const struct agent_relay_up *relay_up)
+{
+    const struct agent_down down = {.type = AGENT_DOWN_RELAY,
+        .relay_down = {.job = relay_up->task.job,
+            .one = true,
+            .task = relay_up->task,
+            .down = {.type = TASK_DOWN_TRACE,
+                .trace = {.id = 1,
+                    .first = local->options->trace_first,
+                    .end = local->options->trace_end,
+                    .limit_us = LIMIT_TRACE_TIME_US,
+                    .own_numbers = relay_up->up.hello.plain}}}};
+    struct cadre_error error;
+    (void)local_queue_down(local, &down, &error); /* without memory it is not in the trace */
+}
+
+static void take_spans(struct local *local, const struct agent_relay_up *relay_up)
+{
+    struct job_info info;
+    uint32_t slot = relay_up->task.slot;
+    if (local->watch.spans != NULL && engine_job_info(local->engine, local->job, &info) &&
+        slot < info.task_count) {
+        local->watch.spans(
+            local->watch_user, relay_up->task, info.tasks[slot].pid, &relay_up->up.spans);
+    }
+}
+
 static void on_agent_send(void *user, const struct agent_up *up)
 {
     struct local *local = user;
     struct agent_up gone;
+    if (up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_SPANS) {
+        take_spans(local, &up->relay_up);
+        return;
+    }
     if (up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_VALUES) {
         drop_values(local, &up->relay_up);
         return;
@@ -41,6 +73,10 @@ static void on_agent_send(void *user, const struct agent_up *up)
         up = &gone;
     }
     engine_agent_up(local->engine, clock_monotonic_us(), LOCAL_LINK, up);
+    if (local->options->trace_end > 0 && up->type == AGENT_UP_RELAY &&
+        up->relay_up.up.type == TASK_UP_HELLO) {
+        order_trace(local, &up->relay_up);
+    }
 }
 
 /* The folder for the files of a task; the caller frees it. NULL: no memory. */

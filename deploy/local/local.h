@@ -39,13 +39,22 @@ struct local_options {
      * NULL: from the beginning. */
     const char *restore_path;
     bool terminal; /* each task's output is a pseudo-terminal */
+    /* Steps first .. end - 1 are traced; of a plain program these are numbers of its collectives.
+     * trace_end 0: none. */
+    uint64_t trace_first;
+    uint64_t trace_end;
 };
+
+struct task_spans;
 
 struct local_watch {
     /* The bytes that a task wrote to stream 1 or 2. */
     void (*output)(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size);
     /* The job changed: progress, state. `info` is valid during the call. */
     void (*changed)(void *user, const struct job_info *info);
+    /* What a task recorded, when steps are traced; valid during the call. May be NULL. */
+    void (*spans)(
+        void *user, struct task_ref task, uint32_t pid, const struct task_spans *spans);
     /* Receives a warning for the user, before any task starts; may be NULL. */
     void (*warn)(void *user, const char *sentence);
 };

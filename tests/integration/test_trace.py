@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 
 from client import RUNNING
 from cluster import Cluster, clean_environment, program
@@ -248,6 +249,37 @@ def test_the_coordinator_is_killed():
         check_whole(trace, range(trace.about["first"], trace.about["end"]))
         cluster.cadre("cancel", str(job))
         client.watch_until(job, lambda info: info.state > 4, "the end")
+
+
+def test_one_machine():
+    """`cadre run --trace`, of a program with steps and of a plain one."""
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        def traced_run(*arguments, status=0):
+            done = subprocess.run([program("cadre"), "run", "-n", "2", *arguments], cwd=folder, env=clean_environment(),
+                                  capture_output=True, timeout=HANG_S, check=False)
+            said = done.stderr.decode()
+            check_equal(done.returncode, status, f"status: {said}")
+            return said
+
+        path = os.path.join(folder, "out.json")
+        said = traced_run("--trace", path, TRACED, "--", "steps", "60", "input", "1", "10", "function", "0", "1")
+        check_in("is waiting for task 1, whose input is slow.", said, "the sentence")
+        check_whole(Trace(path), range(10, 30))
+        said = traced_run("--trace", path, "--trace-steps", "5:15", TRACED, "--", "steps", "60", "plain", "input", "0",
+                          "5")
+        check_in("of the time is waiting for task 0, whose program takes longer", said, "the sentence")
+        check_equal(sorted({event["args"]["step"] for event in Trace(path).named("all_reduce")}),
+                    list(range(5, 15)), "collectives")
+        said = traced_run("--trace", path, "--trace-steps", "50:70", TRACED, "--", "steps", "60")
+        check_equal(Trace(path).steps(0), list(range(50, 60)), "steps of a job that ends before")
+        os.unlink(path)
+        said = traced_run("--trace", path, "--trace-steps", "500:510", TRACED, "--", "steps", "60")
+        check_in("no step of 500:510 was recorded", said, "steps that never come")
+        for arguments, part in ((("--trace-steps", "5:9"), "give --trace FILE"), (("--trace", "-"), "a file"),
+                                (("--trace", path, "--trace-steps", "+5"), "A:B"),
+                                (("--trace", "/nowhere/x"), "No such file")):
+            check_in(part, traced_run(*arguments, TRACED, "--", "steps", "5", status=2), str(arguments))
+        check_equal([name for name in os.listdir(folder) if "out.json" in name], [], "files that are left")
 
 
 if __name__ == "__main__":
