@@ -56,3 +56,11 @@ bool http_origin_is_own(
     return host != NULL && strncmp(origin, scheme, strlen(scheme)) == 0 &&
            strcasecmp(origin + strlen(scheme), host) == 0;
 }
+
+bool http_origin_may_act(
+    const char *host, const char *origin, const char *sec_fetch_site, bool secure)
+{
+    bool says_so =
+        origin != NULL || (sec_fetch_site != NULL && strcmp(sec_fetch_site, "same-origin") == 0);
+    return says_so && http_origin_is_own(host, origin, sec_fetch_site, secure);
+}

@@ -16,4 +16,9 @@ bool http_host_is_loopback(const char *host);
 bool http_origin_is_own(
     const char *host, const char *origin, const char *sec_fetch_site, bool secure);
 
+/* Whether they say that a page of this server made it: what acts needs that, because no page of
+ * another site can say so. */
+bool http_origin_may_act(
+    const char *host, const char *origin, const char *sec_fetch_site, bool secure);
+
 #endif

@@ -4,12 +4,17 @@
 #include "common/http/request_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/http/response_queue.h"
+#include "common/http/server.h"
 #include "common/pure/assert.h"
 
 /* Of all answers together that are being sent: clients that read slowly keep theirs in memory. */
 #define ANSWERS_BYTES ((size_t)128 * 1024 * 1024)
+
+/* More of a body is not read to its end. */
+#define BODY_READ_MAX ((size_t)1024 * 1024)
 
 struct http_request *http_request_new(
     struct http_requests *all, struct MHD_Connection *connection, const char *raw)
@@ -36,6 +41,7 @@ struct http_request *http_request_new(
 static void http_request_free(struct http_request *request)
 {
     http_response_release(request->response);
+    free(request->body);
     free(request);
 }
 
@@ -53,6 +59,31 @@ const char *http_request_header(const struct http_request *request, const char *
 {
     CADRE_ASSERT(request->connection != NULL);
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+bool http_request_acts(const struct http_request *request)
+{
+    return request->acts;
+}
+
+const char *http_request_body(const struct http_request *request, size_t *ret_size)
+{
+    *ret_size = request->body != NULL ? request->body_bytes : 0;
+    return request->body != NULL ? request->body : "";
+}
+
+bool http_request_add_body(struct http_request *request, const char *bytes, size_t size)
+{
+    if (request->body == NULL) {
+        request->body = malloc(HTTP_BODY_MAX);
+    }
+    size_t used = request->body_bytes < HTTP_BODY_MAX ? request->body_bytes : HTTP_BODY_MAX;
+    if (request->body == NULL || request->body_bytes + size > BODY_READ_MAX) {
+        return false;
+    }
+    memcpy(request->body + used, bytes, size < HTTP_BODY_MAX - used ? size : HTTP_BODY_MAX - used);
+    request->body_bytes += size;
+    return true;
 }
 
 const char *http_request_certificate(const struct http_request *request)

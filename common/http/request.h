@@ -17,6 +17,12 @@ const struct http_target *http_request_target(const struct http_request *request
 /* The value of a header; NULL: it has none. Only while the page's serve() runs. */
 const char *http_request_header(const struct http_request *request, const char *name);
 
+/* Whether it is a POST; else it is a GET or HEAD. */
+bool http_request_acts(const struct http_request *request);
+
+/* The body of a POST, "" where it has none; lives until it is answered. */
+const char *http_request_body(const struct http_request *request, size_t *ret_size);
+
 /* The first URI of the certificate that its client showed, "" where that has none; NULL: the server
  * asks for no certificate, as on loopback. Only while the page's serve() runs. */
 const char *http_request_certificate(const struct http_request *request);

@@ -24,9 +24,12 @@ struct http_request {
     struct visit *visit;               /* NULL: there was no memory for one */
     const char *rest;
     bool has_headers;
-    bool asked;     /* a page has it, and is to answer it */
-    bool answered;  /* it was, with this response: */
-    bool suspended; /* its connection is, until then */
+    bool acts;         /* it is a POST, with this body: */
+    char *body;        /* HTTP_BODY_MAX bytes; NULL: it has none */
+    size_t body_bytes; /* also those that were dropped, because they are more */
+    bool asked;        /* a page has it, and is to answer it */
+    bool answered;     /* it was, with this response: */
+    bool suspended;    /* its connection is, until then */
     struct http_response *response;
     struct cadre_error refused; /* what is wrong with its target; code OK: nothing */
     struct http_target target;
@@ -36,6 +39,9 @@ struct http_request {
  * memory. */
 struct http_request *http_request_new(
     struct http_requests *all, struct MHD_Connection *connection, const char *raw);
+
+/* Adds bytes of its body; false: no memory, or so many that the connection is to be closed. */
+bool http_request_add_body(struct http_request *request, const char *bytes, size_t size);
 
 /* The page answered, or did not yet: sends the answer, or suspends the connection until then. */
 enum MHD_Result http_request_go_on(struct http_request *request, struct visits *visits);

@@ -21,9 +21,10 @@ struct http_content {
     /* NULL: the bytes outlive the response. Else it calls this with them in the end, also when it
      * cannot be made. */
     void (*release)(void *bytes);
-    const char *etag; /* with its quotes: may be kept, and is asked for again each time; NULL: may
-                         not be kept at all */
-    bool closes;      /* the connection behind it, as monitors expect */
+    const char *etag;  /* with its quotes: may be kept, and is asked for again each time; NULL: may
+                          not be kept at all */
+    const char *allow; /* of a status 405: the methods; NULL: GET and HEAD */
+    bool closes;       /* the connection behind it, as monitors expect */
 };
 
 struct http_response;

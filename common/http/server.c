@@ -86,6 +86,19 @@ static bool is_trusted(const struct http_server *server, struct http_request *re
     return visit != NULL && visit->trust == VISIT_TRUSTED;
 }
 
+static bool is_own(
+    const struct http_server *server, struct http_request *request, const struct http_page *page)
+{
+    bool secure = server->options.tls != NULL;
+    const char *host = http_request_header(request, MHD_HTTP_HEADER_HOST);
+    const char *origin = http_request_header(request, MHD_HTTP_HEADER_ORIGIN);
+    const char *site = http_request_header(request, "Sec-Fetch-Site");
+    if (request->acts) {
+        return http_origin_may_act(host, origin, site, secure);
+    }
+    return !page->own_only || http_origin_is_own(host, origin, site, secure);
+}
+
 /* The status with which the server refuses a request itself, with the reason; 0: it does not. */
 static unsigned check_request(const struct http_server *server, struct http_request *request,
     const struct http_page *page, const char *method, struct cadre_error *error)
@@ -102,7 +115,8 @@ static unsigned check_request(const struct http_server *server, struct http_requ
             "This is not the host %.100s: ask at localhost or 127.0.0.1.", host);
         return MHD_HTTP_MISDIRECTED_REQUEST;
     }
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0 &&
+        !(request->acts && page != NULL && page->acts)) {
         cadre_error_set(error, CADRE_UNIMPLEMENTED, "Only GET and HEAD.");
         return MHD_HTTP_METHOD_NOT_ALLOWED;
     }
@@ -110,12 +124,15 @@ static unsigned check_request(const struct http_server *server, struct http_requ
         *error = request->refused;
         return MHD_HTTP_BAD_REQUEST;
     }
-    if (page != NULL && page->own_only &&
-        !http_origin_is_own(host, http_request_header(request, MHD_HTTP_HEADER_ORIGIN),
-            http_request_header(request, "Sec-Fetch-Site"), secure)) {
+    if (page != NULL && !is_own(server, request, page)) {
         cadre_error_set(error, CADRE_PERMISSION_DENIED,
             "A page of another site asks: only this server's own page may.");
         return MHD_HTTP_FORBIDDEN;
+    }
+    if (request->body_bytes > HTTP_BODY_MAX) {
+        cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "The body is longer than %d bytes.", HTTP_BODY_MAX);
+        return MHD_HTTP_CONTENT_TOO_LARGE;
     }
     return 0;
 }
@@ -167,7 +184,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     (void)connection;
     (void)path;
     (void)version;
-    (void)upload;
     struct http_server *server = user;
     struct http_request *request = *context;
     if (request == NULL) {
@@ -175,11 +191,13 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     }
     if (!request->has_headers) {
         request->has_headers = true;
+        request->acts = strcmp(method, "POST") == 0;
         return MHD_YES;
     }
     if (*upload_size > 0) {
-        *upload_size = 0; /* no page reads a body */
-        return MHD_YES;
+        bool good = http_request_add_body(request, upload, *upload_size);
+        *upload_size = 0;
+        return good ? MHD_YES : MHD_NO;
     }
     if (!request->answered) {
         serve(server, request, method);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A small HTTP server on a libuv loop, for people and monitors that look at a daemon: GET and HEAD
- * of a few pages, no thread of its own. The only home of libmicrohttpd.
+ * A small HTTP server on a libuv loop, for people and monitors that look at a daemon: a few
+ * pages, no thread of its own. The only home of libmicrohttpd.
  *
- * Limits: 16 KiB of request, HTTP_REQUEST_MAX_US for a request from its accept, or the answer
- * before, to the last byte of its answer, 5 s of silence between two requests. With more than
- * HTTP_CONNECTIONS_MAX connections the one that waits longest is closed, so that none of them keeps
- * a monitor out. A client that does not read is not waited for.
+ * Limits: 16 KiB of request, HTTP_BODY_MAX of its body, HTTP_REQUEST_MAX_US for a request from its
+ * accept, or the answer before, to the last byte of its answer, 5 s of silence between two
+ * requests. With more than HTTP_CONNECTIONS_MAX connections the one that waits longest is closed,
+ * so that none of them keeps a monitor out. A client that does not read is not waited for.
  *
  * Browsers: a request that names another host than this one is refused on loopback (421), and one
- * of another site's page where a page says so (403). */
+ * of another site's page where a page says so (403); a POST that does not say that it is of a page
+ * of this server is refused everywhere. */
 #ifndef CADRE_HTTP_SERVER_H
 #define CADRE_HTTP_SERVER_H
 
@@ -17,6 +18,7 @@
 #include "common/tls/material.h"
 
 #define HTTP_CONNECTIONS_MAX 512
+#define HTTP_BODY_MAX        4096
 #define HTTP_REQUEST_MAX_US  ((uint64_t)10 * 1000 * 1000)
 
 struct uv_loop_s;
@@ -31,6 +33,7 @@ struct http_page {
     /* The answer where the server refuses a request to this page; NULL: a line of text. */
     struct http_response *(*refuse)(unsigned status, const struct cadre_error *error);
     bool own_only; /* no page of another site may ask for it */
+    bool acts;     /* it takes POST, too, from this server's own pages; else GET and HEAD only */
 };
 
 struct http_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the shells offer for the next word of a verb: its table's options and choices, and what only
- * the coordinator knows: jobs, their tasks and outputs, workers. Called by deploy/cadre for
- * `cadre __complete`. */
+ * the coordinator knows: jobs, their tasks, outputs and metrics, workers. Called by deploy/cadre
+ * for `cadre __complete`. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,15 +47,26 @@ static bool is_given(const struct completion *completion, char *const *arguments
     return false;
 }
 
+/* Whether the verb changes a job, which one that has ended does not do any more. */
+static bool wants_live_jobs(const struct option_table *table)
+{
+    return strcmp(table->program, "cadre cancel") == 0 ||
+           strcmp(table->program, "cadre checkpoint") == 0;
+}
+
 static void offer_jobs(
     cadre_client *client, const struct completion *completion, char *const *arguments, FILE *out)
 {
     cadre_job_list *list = NULL;
+    bool live = wants_live_jobs(completion->table);
     if (cadre_client_jobs(client, &list, NULL) != CADRE_OK) {
         return;
     }
     for (size_t i = 0; i < list->count; i++) {
         const cadre_job *job = &list->jobs[i];
+        if (live && cadre_job_state_is_final(job->state)) {
+            continue;
+        }
         char id[24];
         char step[32] = "";
         char text[256];
@@ -122,6 +133,22 @@ static void offer_outputs(
     cadre_result_release(list);
 }
 
+/* Names that the job's program reported. */
+static void offer_metrics(cadre_client *client, uint64_t id, const struct completion *completion,
+    char *const *arguments, FILE *out)
+{
+    cadre_job_series *metrics = NULL;
+    if (cadre_client_metrics(client, id, NULL, &metrics, NULL) != CADRE_OK) {
+        return;
+    }
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (!is_given(completion, arguments, metrics->series[i].name)) {
+            completion_offer(completion, metrics->series[i].name, NULL, out);
+        }
+    }
+    cadre_result_release(metrics);
+}
+
 static void offer_roles(const struct completion *completion, FILE *out)
 {
     for (enum tls_role role = TLS_ROLE_COORDINATOR; role <= TLS_ROLE_VIEWER; role++) {
@@ -148,14 +175,17 @@ void complete_arguments(const struct cli *cli, const struct option_table *table,
     bool workers = completion_is(&completion, "WORKER");
     bool tasks = completion_is(&completion, "TASK");
     bool outputs = completion_is(&completion, "OUTPUT");
-    cadre_client *client =
-        value && (jobs || workers || tasks || outputs) ? complete_connect(cli, &completion) : NULL;
+    bool metrics = completion_is(&completion, "METRIC");
+    bool asks = value && (jobs || workers || tasks || outputs || metrics);
+    cadre_client *client = asks ? complete_connect(cli, &completion) : NULL;
     if (client != NULL && jobs) {
         offer_jobs(client, &completion, arguments, out);
     } else if (client != NULL && workers) {
         offer_workers(client, &completion, out);
     } else if (client != NULL && tasks) {
         offer_tasks(client, job_before(&completion, arguments), &completion, out);
+    } else if (client != NULL && metrics) {
+        offer_metrics(client, job_before(&completion, arguments), &completion, arguments, out);
     } else if (client != NULL) {
         offer_outputs(client, job_before(&completion, arguments), &completion, out);
     } else if (value && completion_is(&completion, "ROLE")) {

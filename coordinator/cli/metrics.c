@@ -326,7 +326,7 @@ int verb_metrics(const struct cli *cli, int argc, char **argv)
                     "come, those of steps that are done again too."},
     };
     static const struct option_table table = {.program = "cadre metrics",
-        .usage = "JOB [NAME...]",
+        .usage = "JOB [METRIC...]",
         .summary =
             "Shows what a job's program reported with cadre_report, by step: on a terminal a table "
             "of the newest values and a curve of each name, in a pipe CSV. The values are those of "

@@ -150,6 +150,11 @@ static int trace_run(struct trace_call *call, cadre_client *client)
         cadre_client_trace(client, call->job, &call->request, on_trace, call, NULL);
     show_progress(call, true);
     int code = CLI_DONE;
+    if (!call->store.ended && call->store.message[0] == '\0') {
+        snprintf(call->store.message, sizeof call->store.message, "%s",
+            status == CADRE_OK ? "its end did not come, because this command read too slowly"
+                               : "the coordinator went away");
+    }
     if (status != CADRE_OK) {
         code = hint_fail_job(call->invocation, client, status, call->job);
     } else if (call->no_memory) {

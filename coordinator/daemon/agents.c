@@ -153,7 +153,7 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
     engine_agent_up(daemon->engine, clock_monotonic_us(), link, &up);
     if (daemon->traces != NULL && up.type == AGENT_UP_RELAY &&
         up.relay_up.up.type == TASK_UP_HELLO) {
-        traces_task_came(daemon, up.relay_up.task.job);
+        traces_task_came(daemon, up.relay_up.task);
     }
 }
 

@@ -4,6 +4,21 @@
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/series/series_jobs.h"
 
+static void metrics_answer(void *user, const struct wire_buffer *packed, struct cadre_error *error)
+{
+    struct rpc_call *call = user;
+    rpc_call_set_user(call, NULL);
+    cadre_status status = error->code;
+    if (status == CADRE_OK) {
+        status = rpc_call_send(call, packed->bytes, packed->size, error);
+    }
+    if (status == CADRE_OK) {
+        rpc_call_finish(call, CADRE_OK, "");
+    } else {
+        rpc_call_fail(call, error);
+    }
+}
+
 static void metrics_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -15,14 +30,22 @@ static void metrics_message(struct rpc_call *call, const void *data, size_t leng
         rpc_call_fail(call, &error);
         return;
     }
-    series_query(daemon, call, &request);
+    struct series_item *item = series_query(daemon, &request, metrics_answer, call, &error);
+    if (item != NULL) {
+        rpc_call_set_user(call, item);
+    } else {
+        rpc_call_fail(call, &error);
+    }
 }
 
 static void metrics_closed(struct rpc_call *call, bool cancelled, void *user)
 {
     (void)cancelled;
     (void)user;
-    series_query_closed(call);
+    struct series_item *item = rpc_call_user(call);
+    if (item != NULL) {
+        series_query_cancel(item);
+    }
 }
 
 const struct rpc_server_ops metrics_ops = {

@@ -1,57 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The unary methods of cadre.v1.Jobs. Those that change something are answered by the engine's
- * sink, after their records are durable. */
-#include <stdio.h>
+ * The unary methods of cadre.v1.Jobs. Those that change something are answered after their records
+ * are durable (pending_calls.c). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/file_store.h"
-#include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/base/listings.h"
 #include "coordinator/daemon/base/methods.h"
+#include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/contents/storage.h"
 
 /* ---- calls that wait for their records ---- */
-
-/* The kind of answer that a call waits for. */
-enum answer_kind { ANSWER_SUBMITTED, ANSWER_JOB, ANSWER_EMPTY };
-
-/* A client's Submit, Cancel, Checkpoint or Drain that waits for its answer; its call is NULL once
- * it was cancelled. */
-struct pending_call {
-    struct pending_call *next;
-    struct call_id id;
-    struct rpc_call *call;
-    enum answer_kind kind;
-    char drained[LIMIT_NAME_BYTES]; /* the worker that a Drain names, else "" */
-    char drained_by[LIMIT_NAME_BYTES];
-    bool undrains; /* it ends one */
-};
-
-static struct pending_call *daemon_jobs_pend(
-    struct daemon *daemon, struct rpc_call *call, enum answer_kind kind)
-{
-    struct cadre_error error = {0};
-    if (disk_check_ledger(daemon, &error) != CADRE_OK) {
-        rpc_call_fail(call, &error);
-        return NULL;
-    }
-    struct pending_call *pending = calloc(1, sizeof *pending);
-    if (pending == NULL) {
-        rpc_call_finish(
-            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another call");
-        return NULL;
-    }
-    *pending = (struct pending_call){
-        .next = daemon->pending, .id = {++daemon->call_last}, .call = call, .kind = kind};
-    daemon->pending = pending;
-    rpc_call_set_user(call, pending);
-    return pending;
-}
 
 static void pending_closed(struct rpc_call *call, bool cancelled, void *user)
 {
@@ -59,8 +21,29 @@ static void pending_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)user;
     struct pending_call *pending = rpc_call_user(call);
     if (pending != NULL) {
-        pending->call = NULL;
+        pending_forget(pending);
     }
+}
+
+/* What was requested for the call; NULL: the call ends with the error. */
+static void wait_for_records(
+    struct rpc_call *call, struct pending_call *pending, const struct cadre_error *error)
+{
+    if (pending != NULL) {
+        rpc_call_set_user(call, pending);
+    } else {
+        rpc_call_fail(call, error);
+    }
+}
+
+/* True: the request was carried out. */
+static bool take_answer(struct rpc_call *call, const struct cadre_error *error)
+{
+    rpc_call_set_user(call, NULL);
+    if (error->code != CADRE_OK) {
+        rpc_call_fail(call, error);
+    }
+    return error->code == CADRE_OK;
 }
 
 static void answer_job(struct daemon *daemon, struct rpc_call *call, struct job_id job)
@@ -75,73 +58,39 @@ static void answer_job(struct daemon *daemon, struct rpc_call *call, struct job_
     rpc_call_finish(call, CADRE_OK, "");
 }
 
-void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id job,
-    uint32_t queued_before, const char *text)
+static void on_submitted(struct daemon *daemon, void *user, const struct pending_result *result,
+    struct cadre_error *error)
 {
-    struct daemon *daemon = user;
-    struct pending_call **at = &daemon->pending;
-    while (*at != NULL && (*at)->id.n != id.n) {
-        at = &(*at)->next;
-    }
-    struct pending_call *pending = *at;
-    if (pending == NULL) {
+    struct rpc_call *call = user;
+    if (!take_answer(call, error)) {
         return;
     }
-    *at = pending->next;
-    struct rpc_call *call = pending->call;
-    enum answer_kind kind = pending->kind;
-    if (code == CADRE_OK && pending->drained[0] != '\0') {
-        log_event(LOG_LEVEL_INFO, "jobs",
-            pending->undrains ? "a worker is not drained any more" : "a worker is drained",
-            LOG_STR("worker", pending->drained), LOG_STR("by", pending->drained_by));
+    struct submit_response response = {
+        .id = result->job, .queued_before = result->queued_before, .note = result->text};
+    if (result->text[0] != '\0') {
+        log_event(LOG_LEVEL_WARNING, "jobs", result->text, LOG_U64("job", result->job.n));
     }
-    free(pending);
-    if (call == NULL) {
-        return; /* the call was cancelled; the request is carried out all the same */
-    }
-    rpc_call_set_user(call, NULL);
-    if (code != CADRE_OK) {
-        rpc_call_finish(call, code, text);
-    } else if (kind == ANSWER_JOB) {
-        answer_job(daemon, call, job);
-    } else if (kind == ANSWER_EMPTY) {
-        static const uint8_t empty[1] = {0};
-        struct cadre_error error = {0};
-        (void)rpc_call_send(call, empty, 0, &error); /* DrainResponse: without fields */
-        rpc_call_finish(call, CADRE_OK, "");
-    } else {
-        struct submit_response response = {.id = job, .queued_before = queued_before, .note = text};
-        if (text[0] != '\0') {
-            log_event(LOG_LEVEL_WARNING, "jobs", text, LOG_U64("job", job.n));
-        }
-        DAEMON_SEND(daemon, call, submit_response, &response);
-        rpc_call_finish(call, CADRE_OK, "");
+    DAEMON_SEND(daemon, call, submit_response, &response);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+static void on_job(struct daemon *daemon, void *user, const struct pending_result *result,
+    struct cadre_error *error)
+{
+    if (take_answer(user, error)) {
+        answer_job(daemon, user, result->job);
     }
 }
 
-/* The requests are carried out when there is room, and not undone. */
-void jobs_answer_held(struct daemon *daemon)
+static void on_done(struct daemon *daemon, void *user, const struct pending_result *result,
+    struct cadre_error *error)
 {
-    for (struct pending_call *pending = daemon->pending; pending != NULL; pending = pending->next) {
-        if (pending->call != NULL) {
-            struct cadre_error error = {0};
-            cadre_error_set(&error, CADRE_UNKNOWN,
-                "the coordinator's disk is full: the request is carried out when there is room; "
-                "free space in %s, then look at `cadre jobs` and `cadre workers`",
-                daemon->options.state_dir);
-            rpc_call_set_user(pending->call, NULL);
-            rpc_call_fail(pending->call, &error);
-            pending->call = NULL;
-        }
-    }
-}
-
-void jobs_close(struct daemon *daemon)
-{
-    while (daemon->pending != NULL) {
-        struct pending_call *next = daemon->pending->next;
-        free(daemon->pending);
-        daemon->pending = next;
+    static const uint8_t empty[1] = {0};
+    (void)daemon;
+    (void)result;
+    if (take_answer(user, error)) {
+        (void)rpc_call_send(user, empty, 0, error); /* DrainResponse: without fields */
+        rpc_call_finish(user, CADRE_OK, "");
     }
 }
 
@@ -254,10 +203,7 @@ static void daemon_jobs_submit(
             call, CADRE_UNAVAILABLE, "the coordinator is shutting down: submit again later");
         return;
     }
-    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_SUBMITTED);
-    if (pending != NULL) {
-        engine_submit(daemon->engine, clock_monotonic_us(), pending->id, &spec);
-    }
+    wait_for_records(call, pending_submit(daemon, &spec, on_submitted, call, &error), &error);
 }
 
 static void submit_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -304,10 +250,8 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
         answer_job(daemon, call, job); /* it has ended and is not changed */
         return;
     }
-    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_JOB);
-    if (pending != NULL) {
-        engine_cancel(daemon->engine, clock_monotonic_us(), pending->id, job);
-    }
+    struct cadre_error error = {0};
+    wait_for_records(call, pending_cancel(daemon, job, on_job, call, &error), &error);
 }
 
 const struct rpc_server_ops cancel_ops = {
@@ -320,10 +264,8 @@ static void checkpoint_message(struct rpc_call *call, const void *data, size_t l
     if (!take_job_request(daemon, call, data, length, &job)) {
         return;
     }
-    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_JOB);
-    if (pending != NULL) {
-        engine_checkpoint_now(daemon->engine, clock_monotonic_us(), pending->id, job);
-    }
+    struct cadre_error error = {0};
+    wait_for_records(call, pending_checkpoint(daemon, job, on_job, call, &error), &error);
 }
 
 const struct rpc_server_ops checkpoint_ops = {
@@ -346,14 +288,9 @@ static void drain_message(struct rpc_call *call, const void *data, size_t length
         rpc_call_fail(call, &error);
         return;
     }
-    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_EMPTY);
-    if (pending != NULL) {
-        snprintf(pending->drained, sizeof pending->drained, "%s", request.worker);
-        snprintf(pending->drained_by, sizeof pending->drained_by, "%s", name_of_caller(call));
-        pending->undrains = request.ends;
-        engine_drain(
-            daemon->engine, clock_monotonic_us(), pending->id, &request, pending->drained_by);
-    }
+    struct pending_call *pending =
+        pending_drain(daemon, &request, name_of_caller(call), on_done, call, &error);
+    wait_for_records(call, pending, &error);
 }
 
 const struct rpc_server_ops drain_ops = {.on_message = drain_message, .on_closed = pending_closed};

@@ -22,7 +22,9 @@
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/base/links.h"
+#include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/series/series_jobs.h"
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/contents/content_references.h"
@@ -50,6 +52,7 @@ static void on_job_forgotten(void *user, struct job_id job)
     struct daemon *daemon = user;
     logs_forget(daemon, job);
     series_forget(daemon, job);
+    api_forget(daemon);
     paths_remove_job(daemon, job);
     storage_forget_job(daemon->storage, job);
     daemon->references_dropped = true;
@@ -96,7 +99,7 @@ static void notify_watchers_of_disk(struct daemon *daemon)
         return;
     }
     if (daemon->disk.held) {
-        jobs_answer_held(daemon);
+        pending_answer_held(daemon);
     }
     watch_all_changed(daemon);
 }
@@ -243,7 +246,7 @@ static cadre_status open_engine(
     }
     static const struct engine_sink sink = {.down = links_down,
         .refuse = links_refuse,
-        .answer = jobs_answer,
+        .answer = pending_answer,
         .job_changed = on_job_changed,
         .job_forgotten = on_job_forgotten,
         .checkpoint_dropped = on_checkpoint_dropped};
@@ -378,7 +381,7 @@ static void close_daemon(struct daemon *daemon)
     free(daemon->rpc_counts);
     job_log_close(daemon);
     engine_close(daemon->engine);
-    jobs_close(daemon);
+    pending_close(daemon);
     free(daemon->links);
     free(daemon->blob_dir);
     free(daemon->job_dir);

@@ -378,7 +378,8 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
             .summary = "the same as JSON: version, cluster, jobs, workers",
             .serve = api_serve,
             .refuse = api_refuse,
-            .own_only = true}};
+            .own_only = true,
+            .acts = true}};
     daemon->rpc_counts = calloc(1, sizeof *daemon->rpc_counts);
     if (daemon->rpc_counts == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count calls");
@@ -409,5 +410,5 @@ void metrics_close(struct daemon *daemon)
 {
     http_server_close(daemon->http);
     daemon->http = NULL;
-    api_close(daemon);
+    api_forget(daemon);
 }

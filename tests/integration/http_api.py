@@ -5,7 +5,7 @@ import json
 import socket
 
 from pages import http_port
-from testing import check_equal
+from testing import check_equal, check_in
 
 # gRPC on loopback without TLS, so that the pages are as open as it is.
 OPEN = ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
@@ -22,6 +22,13 @@ def request(port, path, headers=None, method="GET", body=None):
         connection.close()
 
 
+def own(coordinator):
+    """The headers with which the coordinator's own page acts."""
+    port = http_port(coordinator)
+    return {"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}", "Sec-Fetch-Site": "same-origin",
+            "Content-Type": "application/json"}
+
+
 def refuse_constant(word):
     raise ValueError(f"{word} is no JSON")
 
@@ -31,6 +38,17 @@ def fetch(coordinator, path, status=200, **options):
     seen, body, headers = request(http_port(coordinator), path, **options)
     check_equal((seen, headers["Content-Type"]), (status, "application/json"), f"{path}: {body[:200]}")
     return json.loads(body.decode(), parse_constant=refuse_constant)
+
+
+def printed(cluster, *arguments):
+    """What --json of the command says."""
+    return json.loads(cluster.cadre(*arguments, "--json").stdout)
+
+
+def error_of(coordinator, path, status, code, part, **options):
+    error = fetch(coordinator, path, status, **options)
+    check_equal((sorted(error), error["code"]), (["code", "message"], code), path)
+    check_in(part, error["message"], path)
 
 
 def raw(port, text, bytes_max=1 << 20):

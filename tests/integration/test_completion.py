@@ -11,10 +11,12 @@ import socket
 import subprocess
 import tempfile
 
+from client import SUCCEEDED
 from cluster import Cluster, clean_environment, program, script
 from testing import HANG_S, Failure, check, check_equal, check_in, run, skip, wait_for
 
 BUILD = os.environ.get("CADRE_TEST_BUILD", "")
+REPORTER = os.environ.get("CADRE_TEST_REPORTER", "")
 BASH_COMPLETION = "/usr/share/bash-completion/bash_completion"
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]|\x1b\][^\x07]*\x07|[\x00-\x08\x0e-\x1f]")
 
@@ -165,8 +167,10 @@ def test_fish():
     with Installed() as here:
         check_equal(fish(here, "cadre lo"), {"logs": "print what a job's tasks wrote"}, "verbs")
         jobs = fish(here, "cadre cancel ")
+        check_equal(jobs, {str(here.running): "digits, running"}, "jobs that can be cancelled")
+        jobs = fish(here, "cadre verify ")
         check_equal(jobs, {str(here.running): "digits, running", str(here.ended): "short, succeeded"}, "jobs")
-        check_equal(list(fish(here, f"cadre cancel {here.running} ")), [str(here.ended)], "jobs not given yet")
+        check_equal(list(fish(here, f"cadre verify {here.running} ")), [str(here.ended)], "jobs not given yet")
         tasks = fish(here, f"cadre logs {here.running} --task ")
         check_equal(list(tasks), ["0"], "tasks")
         check_in("running, on w", tasks["0"], "task 0")
@@ -183,6 +187,36 @@ def complete(*arguments, **environment):
     done = subprocess.run([program("cadre"), "__complete", "--", *arguments], capture_output=True, text=True,
                           timeout=HANG_S, check=False, env=clean_environment() | environment)
     return done.returncode, done.stdout, done.stderr
+
+
+def candidates(cluster, *arguments):
+    """What is offered, without descriptions and without what the shell adds."""
+    code, out, err = complete(*arguments, CADRE_COORDINATOR=cluster.address)
+    check_equal((code, err), (0, ""), f"the answer to {arguments}")
+    return sorted(line.partition("\t")[0] for line in out.splitlines()[:-1])
+
+
+def test_jobs_that_have_ended_are_not_cancelled():
+    with Cluster() as cluster:
+        client = cluster.client
+        with open(REPORTER, "rb") as file:
+            program_bytes = file.read()
+        ended = client.submit(program_bytes, arguments=["steps", "3"])
+        check_equal(client.wait(ended).state, SUCCEEDED, "the one that ends")
+        running = client.submit(script("exec sleep 600"))
+        client.wait_running(running)
+        for verb in ("cancel", "checkpoint"):
+            check_equal(candidates(cluster, verb, ""), [str(running)], f"jobs to {verb}")
+        check_equal(candidates(cluster, "cancel", str(running), ""), [], "none is left to cancel")
+        for verb in ("job", "logs", "metrics", "verify"):
+            check_equal(candidates(cluster, verb, ""), [str(ended), str(running)], f"jobs of {verb}")
+        check_equal(candidates(cluster, "metrics", str(ended), ""), ["attempt", "loss"], "what it reported")
+        check_equal(candidates(cluster, "metrics", str(ended), "loss", ""), ["attempt"], "and was not named yet")
+        check_equal(candidates(cluster, "metrics", str(ended), "lo"), ["loss"], "by its beginning")
+        check_equal(candidates(cluster, "metrics", str(running), ""), [], "a job that reports nothing")
+        check_equal(candidates(cluster, "metrics", "77", ""), [], "no such job")
+        client.cancel(running)
+        client.wait(running)
 
 
 def test_a_coordinator_that_does_not_answer():

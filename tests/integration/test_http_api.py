@@ -1,25 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """/api/ of the coordinator says what --json of the command says, and what it refuses: other sites, other hosts, wrong
 paths and numbers, clients that do not read, and many at once."""
-import json
 import socket
 import time
 
 from client import RUNNING
 from cluster import Cluster, script, trainer
-from http_api import OPEN, fetch, raw, request
+from http_api import OPEN, error_of, fetch, printed, raw, request
 from pages import ask, http_port
 from testing import check, check_equal, check_in, run, wait_for
-
-
-def printed(cluster, *arguments):
-    return json.loads(cluster.cadre(*arguments, "--json").stdout)
-
-
-def error_of(coordinator, path, status, code, part, **options):
-    error = fetch(coordinator, path, status, **options)
-    check_equal((sorted(error), error["code"]), (["code", "message"], code), path)
-    check_in(part, error["message"], path)
 
 
 def test_it_says_what_the_command_says():

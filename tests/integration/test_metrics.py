@@ -168,6 +168,7 @@ def test_plain_programs_number_their_steps():
         check_equal(points(read), [[100 + 10 * i, 1000 - i] for i in range(300)], "the values")
         check_equal({value for _, value in points(read, "attempt")}, {points(read, "attempt")[0][1]}, "one attempt")
         check(points(read, "attempt")[0][1] > 1, "the second one")
+        check_equal([g["first_step"] for g in read["generations"]], [99, 99], "generations began at its own steps")
 
 
 def test_odd_values_and_names():

@@ -116,6 +116,12 @@ def test_a_slow_input_is_named():
         check(os.path.exists(os.path.join(cluster.folder, f"trace-{job}.json")), "the default name")
         read = cluster.cadre("trace", str(job), "--steps", "+2", "-o", "-")
         check_equal(json.loads(read.stdout)["otherData"]["job"], job, "on standard output")
+        pipe = os.path.join(cluster.folder, "pipe")
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+            cluster.cadre("trace", str(job), "--steps", "+2", "-o", pipe)
+            check_equal(json.loads(reader.communicate(timeout=HANG_S)[0])["otherData"]["job"], job, "in a pipe")
+        check(os.path.exists(pipe) and not os.path.isfile(pipe), "the pipe is still one")
         end(cluster, job)
 
 
@@ -224,6 +230,25 @@ def test_a_task_is_killed():
         check(trace.named("regroup", 0), "the regrouping of task 0")
         check_equal(trace.steps(0), list(range(first, first + 300)), "steps of the task that goes on")
         trace.check_nested()
+        end(cluster, job)
+
+
+def test_a_task_is_stopped():
+    """The time limit ends the trace; the task that does not answer is named."""
+    with Cluster(workers=2) as cluster:
+        job = traced(cluster, "steps", LONG, "function", "0", "5")
+        pid = next(task.pid for task in until_position(cluster, job, 3).tasks if task.slot == 1)
+        os.kill(pid, signal.SIGSTOP)
+        said = cluster.cadre("trace", str(job), "--steps", "+100", "--limit", "500ms", "-o", "x.json", status=None,
+                             cwd=cluster.folder).stderr.decode()
+        check_in("the time was over", said, "why it ends")
+        check_in("task 1 on", said, "the task that is stopped")
+        check_in("does not answer: it is stopped", said, "what is known of it")
+        os.kill(pid, signal.SIGCONT)
+        position = cluster.client.get(job).position
+        until_position(cluster, job, position + 100)
+        trace, _, _ = record(cluster, job, "--steps", "+5")
+        check_whole(trace, range(trace.about["first"], trace.about["end"]))
         end(cluster, job)
 
 

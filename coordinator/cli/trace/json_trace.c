@@ -43,12 +43,17 @@ json_t *json_of_trace(const struct trace_store *store, const struct trace_conclu
         json_array_append_new(
             tasks, json_of_traced(&store->processes[i], &conclusion->shares[i]));
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o}", "id",
+    bool waits = conclusion->longest_for != TRACE_NO_PROCESS;
+    json_t *longest = json_pack("{s:o, s:f, s:f, s:o}", "step", json_number(conclusion->longest),
+        "step_us", conclusion->longest_us, "wait", conclusion->longest_wait, "awaited",
+        waits ? json_number(store->processes[conclusion->longest_for].task.task) : json_null());
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
         json_number(job), "first", json_number(store->first), "end", json_number(store->end),
         "file", json_text(file), "spans", json_number(store->span_count), "lost",
         json_number(trace_store_lost(store)), "steps", json_number(conclusion->steps), "step_us",
         conclusion->step_us, "split", json_of_split(conclusion->split), "awaited",
         slow ? json_number(store->processes[conclusion->slowest].task.task) : json_null(),
+        "longest", longest,
         "conclusion", json_text(sentence), "incomplete", json_text(store->message), "tasks",
         tasks);
 }

@@ -137,6 +137,8 @@ static void choose_steps(struct own_step *own, size_t own_count, struct step_tim
     conclusion->steps = count;
     conclusion->counted = count - 2 * left_out;
     conclusion->step_us = count > 0 ? times[count / 2].time_ns / 1000 : 0;
+    conclusion->longest = count > 0 ? times[count - 1].step : 0;
+    conclusion->longest_us = count > 0 ? times[count - 1].time_ns / 1000 : 0;
     for (size_t i = left_out; i < count - left_out; i++) {
         for (size_t at = times[i].first; at < times[i].first + times[i].count; at++) {
             own[at].counts = true;
@@ -209,6 +211,24 @@ static void count_waits(const struct trace_store *store, const struct own_step *
     }
 }
 
+/* Who was waited for longest in the longest step. */
+static void find_longest_wait(
+    const struct trace_store *store, struct trace_conclusion *conclusion)
+{
+    uint64_t most_ns = 0;
+    for (size_t i = 0; i < store->span_count; i++) {
+        const struct stored_span *span = &store->spans[i];
+        uint64_t wait_ns = span->until_ns - span->begin_ns;
+        if (span->step == conclusion->longest && span->waits_for != TRACE_NO_PROCESS &&
+            span->replica == 0 && span->thread == CADRE_TRACE_REPLICA && wait_ns > most_ns) {
+            most_ns = wait_ns;
+            conclusion->longest_for = span->waits_for;
+        }
+    }
+    double share = conclusion->longest_us > 0 ? (double)most_ns / 1000 / conclusion->longest_us : 0;
+    conclusion->longest_wait = share < 1 ? share : 1;
+}
+
 /* What a step of each process has more of than one of the others has on average; waiting apart,
  * which is the other side of it. In nanoseconds. */
 static void compare_split(
@@ -258,7 +278,8 @@ bool trace_conclude(const struct trace_store *store, struct trace_conclusion *re
 {
     size_t count = 0;
     struct trace_pieces pieces = {0};
-    *ret_conclusion = (struct trace_conclusion){.slowest = TRACE_NO_PROCESS};
+    *ret_conclusion = (struct trace_conclusion){
+        .slowest = TRACE_NO_PROCESS, .longest_for = TRACE_NO_PROCESS};
     struct own_step *own = find_steps(store, &count);
     struct step_time *times = calloc(count + 1, sizeof *times);
     ret_conclusion->shares = calloc(store->process_count + 1, sizeof(struct trace_share));
@@ -272,6 +293,7 @@ bool trace_conclude(const struct trace_store *store, struct trace_conclusion *re
         choose_steps(own, count, times, ret_conclusion);
         split_time(&pieces, own, count, ret_conclusion);
         count_waits(store, own, count, ret_conclusion);
+        find_longest_wait(store, ret_conclusion);
         compare_split(own, count, ret_conclusion);
         sum_up(ret_conclusion);
     }

@@ -41,6 +41,10 @@ struct trace_conclusion {
     double split[TRACE_SPLITS]; /* of a step, on average of the tasks; together 1 */
     struct trace_share *shares; /* owned: of each process, in their order */
     size_t share_count;
+    uint64_t longest; /* the step that took longest, */
+    double longest_us;
+    double longest_wait; /* and the share of it that one process waited most for another: */
+    uint32_t longest_for; /* or TRACE_NO_PROCESS */
     uint32_t slowest; /* the process that is waited for most; TRACE_NO_PROCESS: none is */
 };
 

@@ -19,6 +19,11 @@ bool trace_output_open(struct trace_output *output, const char *path)
         output->file = stdout;
         return true;
     }
+    struct stat target;
+    if (stat(path, &target) == 0 && !S_ISREG(target.st_mode)) {
+        output->file = fopen(path, "we"); /* a pipe or device keeps its name */
+        return output->file != NULL;
+    }
     if (asprintf(&output->temporary, "%s.XXXXXX", path) < 0) {
         output->temporary = NULL;
         errno = ENOMEM;
@@ -41,10 +46,13 @@ static bool trace_output_commit(struct trace_output *output)
     if (output->file == stdout) {
         return fflush(stdout) == 0;
     }
-    bool good = fchmod(fileno(output->file), 0666 & ~mask) == 0;
+    bool is_new = output->temporary != NULL;
+    bool good = !is_new || fchmod(fileno(output->file), 0666 & ~mask) == 0;
     good = fclose(output->file) == 0 && good;
     output->file = NULL;
-    good = good && rename(output->temporary, output->path) == 0;
+    if (good && is_new) {
+        good = rename(output->temporary, output->path) == 0;
+    }
     if (good) {
         free(output->temporary);
         output->temporary = NULL;
@@ -83,11 +91,15 @@ static void note_tasks(const struct trace_store *store, const char *who, FILE *o
 {
     for (size_t i = 0; i < store->process_count; i++) {
         const struct stored_process *process = &store->processes[i];
-        if (process->task.state == CADRE_TRACE_GONE || process->received == 0) {
+        const char *note = process->task.state == CADRE_TRACE_GONE
+                               ? "went away: its newest spans may be missing"
+                           : process->task.state == CADRE_TRACE_ASKED
+                               ? "does not answer: it is stopped, or its host is"
+                           : process->received == 0 ? "did not come to these steps"
+                                                    : NULL;
+        if (note != NULL) {
             fprintf(out, "%s: task %" PRIu32 " on %s %s\n", who, process->task.task,
-                process->worker,
-                process->received == 0 ? "has sent nothing"
-                                       : "went away: its newest spans may be missing");
+                process->worker, note);
         }
     }
 }

@@ -9,7 +9,7 @@
 #include "coordinator/cli/trace/trace_conclusion.h"
 
 /* The file: a temporary one beside it until it is whole, so that a trace that fails leaves what was
- * there. Zeroed: closed. */
+ * there; unless it is a pipe or a device. Zeroed: closed. */
 struct trace_output {
     const char *path; /* borrowed; "-": standard output */
     char *temporary;  /* owned */

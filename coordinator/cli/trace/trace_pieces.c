@@ -138,12 +138,19 @@ bool trace_pieces_make(const struct trace_store *store, struct trace_pieces *ret
 const struct trace_lane *trace_pieces_lane(
     const struct trace_pieces *pieces, uint32_t process, uint32_t replica)
 {
-    for (size_t i = 0; i < pieces->lane_count; i++) {
-        if (pieces->lanes[i].process == process && pieces->lanes[i].replica == replica) {
-            return &pieces->lanes[i];
+    size_t low = 0;
+    size_t high = pieces->lane_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct trace_lane *lane = &pieces->lanes[middle];
+        if (lane->process < process || (lane->process == process && lane->replica < replica)) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    const struct trace_lane *lane = low < pieces->lane_count ? &pieces->lanes[low] : NULL;
+    return lane != NULL && lane->process == process && lane->replica == replica ? lane : NULL;
 }
 
 /* The index of the first piece of the lane that ends behind `at_ns`. */

@@ -8,6 +8,7 @@
 #define WAITED_FOR 0.05 /* less of a step is not worth a name */
 #define MANY       0.5
 #define LISTED     0.03
+#define UNLIKE     3 /* a step that takes so many times as long is mentioned */
 
 /* ", whose input is slow" */
 static const char *cause_text(enum trace_split part)
@@ -61,19 +62,27 @@ static void sentence_add(char text[TRACE_SENTENCE_BYTES], const char *more)
     snprintf(text + length, TRACE_SENTENCE_BYTES - length, "%s", more);
 }
 
+#define TIME_BYTES 32
+
+/* "12.3 ms" */
+static const char *time_text(double us, char text[TIME_BYTES])
+{
+    double shown = us < 1000 ? us : us < 1e6 ? us / 1e3 : us / 1e6;
+    const char *unit = us < 1000 ? "us" : us < 1e6 ? "ms" : "s";
+    snprintf(text, TIME_BYTES, "%.3g %s", shown, unit);
+    return text;
+}
+
 /* "a step takes 12.3 ms: 52% function, 41% waiting for other tasks, 4% input" */
 static void list_split(const struct trace_conclusion *conclusion, bool own_numbers,
     char text[TRACE_SENTENCE_BYTES])
 {
     double left[TRACE_SPLITS];
     char piece[96];
-    double us = conclusion->step_us;
-    double shown = us < 1000 ? us : us < 1e6 ? us / 1e3 : us / 1e6;
-    snprintf(piece, sizeof piece, "%s takes %.3g %s:",
-        own_numbers ? "From one collective to the next it" : "A step", shown,
-        us < 1000  ? "us"
-        : us < 1e6 ? "ms"
-                   : "s");
+    char time[TIME_BYTES];
+    snprintf(piece, sizeof piece, "%s takes %s:",
+        own_numbers ? "From one collective to the next it" : "A step",
+        time_text(conclusion->step_us, time));
     sentence_add(text, piece);
     memcpy(left, conclusion->split, sizeof left);
     for (int i = 0; i < TRACE_SPLITS; i++) {
@@ -85,6 +94,25 @@ static void list_split(const struct trace_conclusion *conclusion, bool own_numbe
             own_numbers && largest == TRACE_SPLIT_PROGRAM ? "the program" : part_text(largest));
         sentence_add(text, piece);
         left[largest] = -1;
+    }
+    sentence_add(text, ".");
+}
+
+/* " Step 157 took 3.01 s, 99% of it waiting for task 1." */
+static void add_longest(const struct trace_store *store, const struct trace_conclusion *conclusion,
+    char text[TRACE_SENTENCE_BYTES])
+{
+    char piece[160];
+    char time[TIME_BYTES];
+    snprintf(piece, sizeof piece, " %s %" PRIu64 " took %s",
+        store->own_numbers ? "That before collective" : "Step", conclusion->longest,
+        time_text(conclusion->longest_us, time));
+    sentence_add(text, piece);
+    if (conclusion->longest_for != TRACE_NO_PROCESS && conclusion->longest_wait >= MANY) {
+        snprintf(piece, sizeof piece, ", %d%% of it waiting for task %" PRIu32,
+            percent(conclusion->longest_wait),
+            store->processes[conclusion->longest_for].task.task);
+        sentence_add(text, piece);
     }
     sentence_add(text, ".");
 }
@@ -118,4 +146,7 @@ void trace_sentence(const struct trace_store *store, const struct trace_conclusi
         sentence_add(ret_text, piece);
     }
     list_split(conclusion, store->own_numbers, ret_text);
+    if (conclusion->steps >= 4 && conclusion->longest_us >= UNLIKE * conclusion->step_us) {
+        add_longest(store, conclusion, ret_text);
+    }
 }

@@ -45,6 +45,8 @@ struct part_check;
 struct storage;
 struct http_server;
 struct answer_cache;
+struct api_deferred;
+struct proof;
 struct rpc_counts;
 struct logged_job;
 struct job_series;
@@ -89,6 +91,8 @@ struct daemon {
     struct storage *storage;           /* how much is kept; NULL: not counted */
     struct http_server *http;          /* NULL: none */
     struct answer_cache *answer_cache; /* of the pages of http; NULL: nothing is kept */
+    struct api_deferred *deferred_answers; /* that are being made, for the pages of http */
+    struct proof *proof;                   /* of those the one at work; others wait behind it */
     struct rpc_counts *rpc_counts;
     struct logged_job *logged_jobs; /* what was logged of jobs that have not ended, by id */
     size_t logged_count;

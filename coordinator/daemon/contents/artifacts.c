@@ -353,6 +353,14 @@ char *artifacts_link_target(const char *path)
     return strndup(target + folder, (size_t)got - folder);
 }
 
+cadre_status artifacts_none(
+    const struct artifacts *artifacts, const char *name, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "job %" PRIu64 " keeps no checkpoint file %s: see `cadre get %" PRIu64 " --list`",
+        artifacts->job.n, name, artifacts->job.n);
+}
+
 cadre_status artifacts_find(const struct artifacts *artifacts, const char *name,
     struct artifact_file *ret_file, struct cadre_error *error)
 {
@@ -377,7 +385,5 @@ cadre_status artifacts_find(const struct artifacts *artifacts, const char *name,
             return status;
         }
     }
-    return cadre_error_set(error, CADRE_NOT_FOUND,
-        "job %" PRIu64 " keeps no checkpoint file %s: see `cadre get %" PRIu64 " --list`",
-        artifacts->job.n, name, artifacts->job.n);
+    return artifacts_none(artifacts, name, error);
 }

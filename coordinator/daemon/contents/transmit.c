@@ -157,6 +157,9 @@ static cadre_status open_artifact(
     cadre_status status = artifacts_find(&transmit->artifacts, name, &file, error);
     if (status == CADRE_OK && file.path != NULL) {
         status = file_open_regular(file.path, &transmit->fd, &transmit->left_bytes, error);
+        if (status == CADRE_NOT_FOUND) { /* it was dropped since it was found */
+            status = artifacts_none(&transmit->artifacts, name, error);
+        }
     } else if (status == CADRE_OK) {
         transmit->left_bytes = file.bytes;
         transmit->content = file.content;

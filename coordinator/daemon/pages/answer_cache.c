@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANSWERS 64
+#define ANSWERS   64
+#define BYTES_MAX ((size_t)32 * 1024 * 1024) /* of all together */
 
 struct kept_answer {
     struct http_response *response; /* NULL: the entry is free */
@@ -14,6 +15,7 @@ struct kept_answer {
 
 struct answer_cache {
     struct kept_answer answers[ANSWERS];
+    size_t bytes;
 };
 
 struct http_response *answer_cache_find(
@@ -26,6 +28,31 @@ struct http_response *answer_cache_find(
         }
     }
     return NULL;
+}
+
+static void drop_answer(struct answer_cache *cache, struct kept_answer *kept)
+{
+    if (kept->response != NULL) {
+        cache->bytes -= http_response_bytes(kept->response);
+        http_response_release(kept->response);
+        *kept = (struct kept_answer){0};
+    }
+}
+
+/* Drops those that are good for the shortest time until the others leave room for so many. */
+static void make_room(struct answer_cache *cache, size_t bytes)
+{
+    while (cache->bytes + bytes > BYTES_MAX) {
+        struct kept_answer *oldest = NULL;
+        for (size_t i = 0; i < ANSWERS; i++) {
+            struct kept_answer *kept = &cache->answers[i];
+            if (kept->response != NULL &&
+                (oldest == NULL || kept->good_until_us < oldest->good_until_us)) {
+                oldest = kept;
+            }
+        }
+        drop_answer(cache, oldest);
+    }
 }
 
 static struct kept_answer *entry_for(struct answer_cache *cache, const char *key)
@@ -47,11 +74,14 @@ void answer_cache_keep(struct answer_cache **cache, const char *key, struct http
     if (*cache == NULL) {
         *cache = calloc(1, sizeof **cache);
     }
-    if (*cache == NULL) {
+    size_t bytes = http_response_bytes(response);
+    if (*cache == NULL || bytes > BYTES_MAX) {
         return;
     }
     struct kept_answer *kept = entry_for(*cache, key);
-    http_response_release(kept->response);
+    drop_answer(*cache, kept);
+    make_room(*cache, bytes);
+    (*cache)->bytes += bytes;
     kept->response = http_response_share(response);
     kept->good_until_us = good_until_us;
     memmove(kept->key, key, strlen(key) + 1);

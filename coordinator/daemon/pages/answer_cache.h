@@ -18,7 +18,7 @@ struct http_response *answer_cache_find(
     const struct answer_cache *cache, const char *key, uint64_t now_us);
 
 /* Keeps the answer with a reference of its own, in the place of the one that is good for the
- * shortest time. Without memory it is not kept. */
+ * shortest time. Without memory it is not kept, nor where it is very large. */
 void answer_cache_keep(struct answer_cache **cache, const char *key, struct http_response *response,
     uint64_t good_until_us);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The routes below /api/: who may ask, what was answered lately, else the route. */
+ * The routes below /api/: who may ask, what was answered lately or is being made, else
+ * the route. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/clock.h"
 #include "common/wire/methods.h"
 #include "coordinator/daemon/base/authorization.h"
-#include "coordinator/daemon/pages/api.h"
+#include "coordinator/daemon/pages/api_deferred.h"
 #include "coordinator/daemon/pages/pages.h"
 
 /* The caller's role has to allow the method, which answers the same over gRPC. */
@@ -14,16 +16,23 @@ struct route {
     const char *path; /* behind "/api/"; "*" stands for one part of it */
     const char *method;
     void (*serve)(const struct api_request *api);
+    bool acts; /* POST only; the others GET and HEAD */
 };
 
 static const struct route routes[] = {
-    {"version", METHOD_JOBS_VERSION, api_version},
-    {"cluster", METHOD_JOBS_VERSION, api_cluster},
-    {"jobs", METHOD_JOBS_LIST, api_jobs},
-    {"jobs/*", METHOD_JOBS_GET, api_job},
-    {"jobs/*/shards", METHOD_JOBS_GET, api_shards},
-    {"workers", METHOD_JOBS_LIST_WORKERS, api_workers},
-    {"workers/*", METHOD_JOBS_LIST_WORKERS, api_worker},
+    {"version", METHOD_JOBS_VERSION, api_version, false},
+    {"cluster", METHOD_JOBS_VERSION, api_cluster, false},
+    {"jobs", METHOD_JOBS_LIST, api_jobs, false},
+    {"jobs/*", METHOD_JOBS_GET, api_job, false},
+    {"jobs/*/shards", METHOD_JOBS_GET, api_shards, false},
+    {"jobs/*/metrics", METHOD_JOBS_METRICS, api_metrics, false},
+    {"jobs/*/logs", METHOD_JOBS_LOGS, api_logs, false},
+    {"jobs/*/verification", METHOD_JOBS_VERIFY, api_verification, false},
+    {"workers", METHOD_JOBS_LIST_WORKERS, api_workers, false},
+    {"workers/*", METHOD_JOBS_LIST_WORKERS, api_worker, false},
+    {"jobs/*/cancel", METHOD_JOBS_CANCEL, api_cancel, true},
+    {"workers/*/drain", METHOD_JOBS_DRAIN, api_drain, true},
+    {"workers/*/undrain", METHOD_JOBS_DRAIN, api_undrain, true},
 };
 
 /* Whether the path is one of the route; what "*" stands for is copied. */
@@ -59,6 +68,31 @@ static const struct route *route_find(const char *path, char ret_subject[LIMIT_N
     return NULL;
 }
 
+static bool is_json(const struct http_request *request)
+{
+    static const char json[] = "application/json";
+    const char *type = http_request_header(request, "Content-Type");
+    size_t length = type != NULL ? strcspn(type, "; ") : 0;
+    return length == sizeof json - 1 && strncasecmp(type, json, length) == 0;
+}
+
+/* The status with which a request for the route is refused to all callers; 0: it is not. */
+static unsigned check_method(
+    const struct route *route, const struct http_request *request, struct cadre_error *error)
+{
+    if (route->acts != http_request_acts(request)) {
+        cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            route->acts ? "this is no page, it changes something: only POST" : "only GET and HEAD");
+        return 405;
+    }
+    if (route->acts && !is_json(request)) {
+        cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "what changes something has a body of the type application/json: send {}");
+        return 415;
+    }
+    return 0;
+}
+
 /* Role, path and arguments, none of which has a newline; "" where they are too long to be kept. */
 static void make_key(struct api_request *api)
 {
@@ -80,7 +114,9 @@ static cadre_status may_ask(
     CADRE_TRY(api_identify(api->daemon, api->request, &api->identity, error));
     if (route == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
-            "there is no %.200s: /api/ has version, cluster, jobs, jobs/ID, workers, workers/NAME",
+            "there is no %.100s: /api/ has version, cluster, jobs, jobs/ID, jobs/ID/shards, "
+            "jobs/ID/metrics, jobs/ID/logs, jobs/ID/verification, workers, workers/NAME; with POST "
+            "jobs/ID/cancel, workers/NAME/drain, workers/NAME/undrain",
             http_request_target(api->request)->path);
     }
     return authorize(&api->identity, route->method, error);
@@ -95,17 +131,20 @@ void api_serve(void *user, struct http_request *request)
         api_fail(&api, &error);
         return;
     }
+    unsigned refused = check_method(route, request, &error);
+    if (refused != 0) {
+        api_refuse_use(&api, refused, route->acts, &error);
+        return;
+    }
+    if (route->acts) {
+        route->serve(&api);
+        return;
+    }
     make_key(&api);
     struct http_response *kept = answer_cache_find(api.daemon->answer_cache, api.key, api.began_us);
     if (kept != NULL) {
         http_answer(request, http_response_share(kept));
-    } else {
+    } else if (!api_deferred_join(&api)) {
         route->serve(&api);
     }
-}
-
-void api_close(struct daemon *daemon)
-{
-    answer_cache_close(daemon->answer_cache);
-    daemon->answer_cache = NULL;
 }

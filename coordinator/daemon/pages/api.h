@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "common/base/clock.h"
 #include "common/http/request.h"
 #include "common/tls/identity.h"
 #include "coordinator/daemon/base/daemon.h"
@@ -37,6 +38,24 @@ void api_answer(const struct api_request *api, json_t *json);
 /* With the error. */
 void api_fail(const struct api_request *api, const struct cadre_error *error);
 
+/* With the error and this status: the route, which acts or not, is not asked so. */
+void api_refuse_use(
+    const struct api_request *api, unsigned status, bool acts, const struct cadre_error *error);
+
+/* The object as text, which it takes over; NULL: no memory. In any thread. */
+char *api_text(json_t *json);
+/* A response with the text, which it takes over and which may be NULL; NULL: no memory. */
+struct http_response *api_response(unsigned status, char *text);
+
+/* How long an answer is good that took so long to be made: whatever browsers ask for, and how many
+ * they are, one and the same answer costs 1% of a core at most, as long as it may be that old. */
+uint64_t api_good_us(uint64_t made_us, uint64_t max_us);
+#define API_GOOD_US_MAX (10 * CADRE_US_PER_S)
+
+/* Keeps the response, which may be NULL, for those who ask the same; a key of "": no one does. */
+void api_keep(
+    struct daemon *daemon, const char *key, struct http_response *response, uint64_t good_us);
+
 /* ---- the routes ---- */
 
 /* api_cluster.c */
@@ -48,9 +67,19 @@ void api_jobs(const struct api_request *api);
 void api_job(const struct api_request *api);
 void api_shards(const struct api_request *api);
 
+/* Each of a job, answered later: api_metrics.c, api_logs.c, api_verification.c. */
+void api_metrics(const struct api_request *api);
+void api_logs(const struct api_request *api);
+void api_verification(const struct api_request *api);
+
 /* api_workers.c: the list, one of them. */
 void api_workers(const struct api_request *api);
 void api_worker(const struct api_request *api);
+
+/* api_actions.c: POST; each answers later. */
+void api_cancel(const struct api_request *api);
+void api_drain(const struct api_request *api);
+void api_undrain(const struct api_request *api);
 
 /* api_jobs.c: the job that the path names. INVALID_ARGUMENT: that is no number of a job. */
 cadre_status api_job_id(

@@ -7,17 +7,19 @@
 #include "coordinator/daemon/pages/api.h"
 #include "coordinator/daemon/pages/pages.h"
 
-/* An answer is good for this long, and for so many times as long as it took to be made: whatever
- * browsers ask for, and how many they are, one and the same answer costs 1% of a core at most. */
 #define GOOD_US     (CADRE_US_PER_S / 5)
 #define GOOD_FACTOR 100
-#define GOOD_US_MAX (10 * CADRE_US_PER_S)
 
-/* Takes the object over; NULL: no memory. */
-static struct http_response *response_of(unsigned status, json_t *json)
+char *api_text(json_t *json)
 {
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(json);
+    return text;
+}
+
+/* `allow`: as http_content has it. */
+static struct http_response *response_of(unsigned status, char *text, const char *allow)
+{
     if (text == NULL) {
         return NULL;
     }
@@ -25,35 +27,63 @@ static struct http_response *response_of(unsigned status, json_t *json)
         .type = HTTP_TYPE_JSON,
         .bytes = text,
         .size = strlen(text),
-        .release = free});
+        .release = free,
+        .allow = allow});
 }
 
-static uint64_t good_us(uint64_t made_us)
+struct http_response *api_response(unsigned status, char *text)
 {
-    uint64_t good = made_us * GOOD_FACTOR < GOOD_US_MAX ? made_us * GOOD_FACTOR : GOOD_US_MAX;
-    return good > GOOD_US ? good : GOOD_US;
+    return response_of(status, text, NULL);
+}
+
+uint64_t api_good_us(uint64_t made_us, uint64_t max_us)
+{
+    uint64_t good_us = made_us * GOOD_FACTOR < max_us ? made_us * GOOD_FACTOR : max_us;
+    return good_us > GOOD_US ? good_us : GOOD_US;
+}
+
+void api_keep(
+    struct daemon *daemon, const char *key, struct http_response *response, uint64_t good_us)
+{
+    if (response != NULL && key[0] != '\0') {
+        answer_cache_keep(&daemon->answer_cache, key, response, clock_monotonic_us() + good_us);
+    }
 }
 
 void api_answer(const struct api_request *api, json_t *json)
 {
-    struct http_response *response = response_of(200, json);
-    uint64_t now_us = clock_monotonic_us();
-    if (response != NULL && api->key[0] != '\0') {
-        answer_cache_keep(&api->daemon->answer_cache, api->key, response,
-            now_us + good_us(now_us - api->began_us));
-    }
+    struct http_response *response = api_response(200, api_text(json));
+    uint64_t made_us = clock_monotonic_us() - api->began_us;
+    api_keep(api->daemon, api->key, response, api_good_us(made_us, API_GOOD_US_MAX));
     http_answer(api->request, response);
 }
 
-struct http_response *api_refuse(unsigned status, const struct cadre_error *error)
+static json_t *of_error(const struct cadre_error *error)
 {
     json_t *json = json_object();
     json_object_set_new(json, "code", json_string(cadre_status_name(error->code)));
     json_object_set_new(json, "message", json_string(error->text));
-    return response_of(status, json);
+    return json;
+}
+
+struct http_response *api_refuse(unsigned status, const struct cadre_error *error)
+{
+    return response_of(status, api_text(of_error(error)), NULL);
 }
 
 void api_fail(const struct api_request *api, const struct cadre_error *error)
 {
     http_answer(api->request, api_refuse(http_status_of(error->code), error));
+}
+
+void api_refuse_use(
+    const struct api_request *api, unsigned status, bool acts, const struct cadre_error *error)
+{
+    http_answer(api->request, response_of(status, api_text(of_error(error)), acts ? "POST" : NULL));
+}
+
+void api_forget(struct daemon *daemon)
+{
+    answer_cache_close(daemon->answer_cache);
+    daemon->answer_cache = NULL;
 }

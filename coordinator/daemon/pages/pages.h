@@ -16,7 +16,8 @@ void asset_serve(void *user, struct http_request *request);
 void api_serve(void *user, struct http_request *request);
 /* What the server refuses of it, as JSON. */
 struct http_response *api_refuse(unsigned status, const struct cadre_error *error);
-/* Releases what is kept of answers. */
-void api_close(struct daemon *daemon);
+/* Releases the answers that are kept: the server is closed, a job was
+ * forgotten, or something was changed. */
+void api_forget(struct daemon *daemon);
 
 #endif

@@ -47,13 +47,40 @@ static void series_answer_fill(const struct series *series, const struct metrics
     }
 }
 
+static uint64_t newest_step(const struct series_set *set)
+{
+    uint64_t newest = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct series *series = &set->series[i];
+        if (series->point_count > 0) {
+            uint64_t step = series_point_at(series, series->point_count - 1).step;
+            newest = step > newest ? step : newest;
+        }
+    }
+    return newest;
+}
+
+/* The generations with their begins as the values have their steps: in the ledger those of a
+ * program that numbers its steps itself are counted in saves. */
+static void series_answer_generations(const struct series_state *state,
+    const struct verify_generation *generations, size_t count, struct verify_generation *ret)
+{
+    uint64_t newest = newest_step(&state->set);
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = generations[i];
+        if (state->set.numbered) {
+            ret[i].resume =
+                series_starts_find(&state->starts, generations[i].generation.number, newest);
+        }
+    }
+}
+
 cadre_status series_answer(const struct series_state *state, const struct metrics_request *request,
     const struct verify_generation *generations, size_t generation_count,
     struct wire_buffer *buffer, struct cadre_error *error)
 {
     struct metric_series all[LIMIT_METRICS];
     struct metrics_response response = {.series = all,
-        .generations = generations,
         .generation_count = generation_count,
         .lost_bytes = state->lost_bytes,
         .refused = state->set.refused};
@@ -62,10 +89,14 @@ cadre_status series_answer(const struct series_state *state, const struct metric
         points += state->set.series[i].point_count;
     }
     CADRE_FREE_AT_EXIT struct series_point *memory = malloc((points + 1) * sizeof *memory);
-    if (memory == NULL) {
+    CADRE_FREE_AT_EXIT struct verify_generation *begun =
+        malloc((generation_count + 1) * sizeof *begun);
+    if (memory == NULL || begun == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for these values");
     }
+    series_answer_generations(state, generations, generation_count, begun);
+    response.generations = begun;
     size_t used = 0;
     for (uint32_t i = 0; i < state->set.count; i++) {
         const struct series *series = &state->set.series[i];

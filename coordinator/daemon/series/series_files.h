@@ -9,6 +9,11 @@
 #include "coordinator/daemon/series/series_records.h"
 #include "coordinator/engine/engine.h"
 
+/* Receives what a query asks for, a packed metrics_response; error->code is not OK: the reason why
+ * there is none. Both are borrowed. */
+typedef void series_answer_fn(
+    void *reader, const struct wire_buffer *packed, struct cadre_error *error);
+
 /* One thing that a thread has to do; a message that is not NULL is the item's. */
 struct series_item {
     struct series_item *next;
@@ -23,7 +28,8 @@ struct series_item {
     struct task_values *values; /* NULL: it is a query */
     bool stored; /* not: the file could not be written, or their generation is over */
     /* A query: */
-    struct rpc_call *call; /* NULL: it was cancelled */
+    series_answer_fn *answer_to; /* NULL: it was cancelled */
+    void *reader;
     struct metrics_request *request;
     struct wire_buffer answer;
     struct cadre_error error;
@@ -35,7 +41,7 @@ struct series_io {
     struct series_state *state; /* NULL: the file is to be read */
     uint64_t file_bytes;        /* of whole records */
     uint64_t snapshot_bytes;    /* what it had when it was last read or written as a snapshot */
-    uint64_t unrecorded_bytes; /* were damaged, and the file has no record of that yet */
+    uint64_t unrecorded_bytes;  /* were damaged, and the file has no record of that yet */
     struct series_item *items;
     int64_t change_bytes; /* so many more, or fewer, are on the disk */
     uint64_t lost_bytes;  /* found damaged in this turn */

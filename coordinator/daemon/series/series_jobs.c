@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The jobs with values or queries, and what waits for the thread that works on a job's file.
- * agents.c and job_metrics.c call it. */
+ * agents.c, job_metrics.c and pages/ call it. */
 #include "coordinator/daemon/series/series_jobs.h"
 
 #include <stdlib.h>
@@ -47,14 +47,20 @@ static void item_free(struct series_item *item)
     }
 }
 
-static void series_jobs_free_items(struct series_item *items)
+/* Of a query whose reader is still there. */
+static void answer_query(struct series_item *item)
+{
+    if (item->answer_to != NULL) {
+        item->answer_to(item->reader, &item->answer, &item->error);
+    }
+}
+
+static void series_jobs_drop_items(struct series_item *items)
 {
     while (items != NULL) {
         struct series_item *next = items->next;
-        if (items->call != NULL) {
-            rpc_call_set_user(items->call, NULL);
-            rpc_call_finish(items->call, CADRE_UNAVAILABLE, "the values are not read: ask again");
-        }
+        cadre_error_set(&items->error, CADRE_UNAVAILABLE, "the values are not read: ask again");
+        answer_query(items);
         item_free(items);
         items = next;
     }
@@ -98,8 +104,7 @@ static struct task_values *copy_values(const struct task_values *from, size_t *r
     memcpy(values, from->values, values_bytes);
     char *at = (char *)values + values_bytes + from->name_count * sizeof(char *);
     made->values = values;
-    made->names =
-        copy_names(&at, sizeof *made + values_bytes, made, from->names, from->name_count);
+    made->names = copy_names(&at, sizeof *made + values_bytes, made, from->names, from->name_count);
     return made;
 }
 
@@ -133,7 +138,7 @@ static void series_jobs_remove(struct job_series *series)
         at = &(*at)->next;
     }
     *at = series->next;
-    series_jobs_free_items(series->waiting);
+    series_jobs_drop_items(series->waiting);
     free(series->io.path);
     free(series->io.state);
     free(series);
@@ -184,28 +189,12 @@ static void in_thread(void *user)
     series_files_do_io(&series->io);
 }
 
-static void answer_query(struct series_item *item)
-{
-    struct rpc_call *call = item->call;
-    item->call = NULL;
-    if (call == NULL) {
-        return;
-    }
-    rpc_call_set_user(call, NULL);
-    cadre_status status = item->error.code;
-    if (status == CADRE_OK) {
-        status = rpc_call_send(call, item->answer.bytes, item->answer.size, &item->error);
-    }
-    if (status == CADRE_OK) {
-        rpc_call_finish(call, CADRE_OK, "");
-    } else {
-        rpc_call_fail(call, &item->error);
-    }
-}
-
+/* ... and frees them. */
 static void answer_items(struct job_series *series)
 {
-    for (struct series_item *item = series->io.items; item != NULL; item = item->next) {
+    struct series_item *next = NULL;
+    for (struct series_item *item = series->io.items; item != NULL; item = next) {
+        next = item->next;
         if (item->values == NULL) {
             answer_query(item);
         } else if (item->stored && !series->forgotten) {
@@ -216,7 +205,9 @@ static void answer_items(struct job_series *series)
                     .down = {.type = TASK_DOWN_VALUES_KEPT, .values_kept = item->values->end}}};
             links_down(series->daemon, item->link, &down);
         }
+        item_free(item);
     }
+    series->io.items = NULL;
 }
 
 static void log_loss(struct job_series *series)
@@ -251,8 +242,6 @@ static void after_io(void *user)
         log_loss(series);
     }
     answer_items(series);
-    series_jobs_free_items(series->io.items);
-    series->io.items = NULL;
     if (series->forgotten) {
         paths_remove_job(daemon, series->job);
         series_jobs_remove(series);
@@ -278,8 +267,7 @@ static void start_io(struct job_series *series)
     series->waiting = NULL;
     series->waiting_tail = &series->waiting;
     series->waiting_bytes = 0;
-    file_work_start(
-        &series->work, &series->daemon->file_pool, in_thread, after_io, series);
+    file_work_start(&series->work, &series->daemon->file_pool, in_thread, after_io, series);
 }
 
 /* ---- what waits ---- */
@@ -348,16 +336,14 @@ void series_append(struct daemon *daemon, struct link_id link, struct task_ref t
     }
 }
 
-void series_query(
-    struct daemon *daemon, struct rpc_call *call, const struct metrics_request *request)
+struct series_item *series_query(struct daemon *daemon, const struct metrics_request *request,
+    series_answer_fn *answer, void *reader, struct cadre_error *error)
 {
     struct job_info info;
-    struct cadre_error error = {0};
     if (!engine_job_basics(daemon->engine, request->id, &info)) {
-        cadre_error_set(&error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
+        cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
             (unsigned long long)request->id.n);
-        rpc_call_fail(call, &error);
-        return;
+        return NULL;
     }
     struct job_series *series = series_jobs_get(daemon, request->id);
     struct series_item *item = calloc(1, sizeof *item);
@@ -366,28 +352,26 @@ void series_query(
         series->waiting_bytes > WAITING_BYTES) {
         free(item);
         free(copy);
-        rpc_call_finish(call, CADRE_RESOURCE_EXHAUSTED,
+        cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "the coordinator has no memory for another request for values: ask again");
-        return;
+        return NULL;
     }
     /* As much as an answer may take. */
     *item = (struct series_item){.bytes = WAITING_BYTES / 16, .request = copy};
     if (!add_generations(series, item)) {
-        rpc_call_fail(call, &item->error);
+        *error = item->error;
         item_free(item);
-        return;
+        return NULL;
     }
-    item->call = call;
-    rpc_call_set_user(call, item);
+    item->answer_to = answer;
+    item->reader = reader;
     put_waiting(series, item);
+    return item;
 }
 
-void series_query_closed(struct rpc_call *call)
+void series_query_cancel(struct series_item *item)
 {
-    struct series_item *item = rpc_call_user(call);
-    if (item != NULL) {
-        item->call = NULL;
-    }
+    item->answer_to = NULL;
 }
 
 void series_forget(struct daemon *daemon, struct job_id job)
@@ -397,7 +381,7 @@ void series_forget(struct daemon *daemon, struct job_id job)
         series_jobs_remove(series);
     } else if (series != NULL) {
         series->forgotten = true;
-        series_jobs_free_items(series->waiting);
+        series_jobs_drop_items(series->waiting);
         series->waiting = NULL;
         series->waiting_tail = &series->waiting;
     }
@@ -406,7 +390,7 @@ void series_forget(struct daemon *daemon, struct job_id job)
 void series_close(struct daemon *daemon)
 {
     for (struct job_series *at = daemon->job_series; at != NULL; at = at->next) {
-        series_jobs_free_items(at->waiting);
+        series_jobs_drop_items(at->waiting);
         at->waiting = NULL;
         at->waiting_tail = &at->waiting;
     }

@@ -4,7 +4,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_SERIES_SERIES_JOBS_H
 #define CADRE_COORDINATOR_DAEMON_SERIES_SERIES_JOBS_H
 
-#include "common/rpc/server.h"
+#include "coordinator/daemon/series/series_files.h"
 #include "coordinator/engine/engine.h"
 
 struct daemon;
@@ -14,11 +14,13 @@ struct daemon;
 void series_append(struct daemon *daemon, struct link_id link, struct task_ref task,
     const struct task_values *values);
 
-/* Answers the call with what of the job's values it asks for. */
-void series_query(
-    struct daemon *daemon, struct rpc_call *call, const struct metrics_request *request);
-/* The client cancelled it. */
-void series_query_closed(struct rpc_call *call);
+/* Asks for the job's values: answer(reader, ...) is called once, after this returned, unless it is
+ * cancelled before. NULL: the error, and nothing is called. NOT_FOUND: there is no such job;
+ * RESOURCE_EXHAUSTED: no memory, or too many ask. */
+struct series_item *series_query(struct daemon *daemon, const struct metrics_request *request,
+    series_answer_fn *answer, void *reader, struct cadre_error *error);
+/* The reader is gone. */
+void series_query_cancel(struct series_item *item);
 
 /* The files of the job are being removed. */
 void series_forget(struct daemon *daemon, struct job_id job);

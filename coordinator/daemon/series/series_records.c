@@ -13,10 +13,13 @@
 #define VALUE_BYTES   20
 #define BUCKET_BYTES  64
 #define BEGIN_BYTES   32
+#define START_BYTES   16
 #define VALUES_MAX    LIMIT_REPORTED_VALUES /* of a record */
 #define PAYLOAD_BYTES ((size_t)16 + LIMIT_SERIES_BUCKETS * BUCKET_BYTES)
 
-_Static_assert(PAYLOAD_BYTES >= 4 + VALUES_MAX * VALUE_BYTES, "the longest record is of buckets");
+_Static_assert(PAYLOAD_BYTES >= 4 + VALUES_MAX * VALUE_BYTES &&
+                   PAYLOAD_BYTES >= LIMIT_METRIC_GENERATIONS * START_BYTES,
+    "the longest record is of buckets");
 
 enum record_type {
     RECORD_HEAD = 1, /* the text VERSION */
@@ -24,7 +27,8 @@ enum record_type {
     RECORD_NAME,     /* the next series: its name */
     RECORD_BUCKETS,  /* of the newest series: u64 stride; buckets */
     RECORD_VALUES,   /* values: u32 series, u64 step, f64 */
-    RECORD_LOST      /* u64: so many bytes were damaged */
+    RECORD_LOST,     /* u64: so many bytes were damaged */
+    RECORD_STARTS    /* in a snapshot: of generations, number and first step: u64 each */
 };
 
 static const char version[] = "cadre series 1";
@@ -147,6 +151,9 @@ static bool begin_with(
     bool newer = series_set_begin(&state->set, values->generation.number, values->lap, first);
     if (newer) {
         state->set.numbered = values->numbered;
+        if (values->numbered) {
+            (void)series_starts_note(&state->starts, values->generation.number, first);
+        }
     } else if (state->set.count > 0) {
         return true;
     }
@@ -218,6 +225,20 @@ static bool put_buckets(struct wire_buffer *buffer, const struct series *series)
     return true;
 }
 
+static bool put_starts(struct wire_buffer *buffer, const struct series_starts *starts)
+{
+    uint8_t *to = record_open(buffer, starts->count * START_BYTES);
+    if (to == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < starts->count; i++, to += START_BYTES) {
+        put_number(to, starts->items[i].generation, 8);
+        put_number(to + 8, starts->items[i].step, 8);
+    }
+    record_close(buffer, RECORD_STARTS, starts->count * START_BYTES);
+    return true;
+}
+
 static bool put_points(struct wire_buffer *buffer, const struct series *series, uint32_t index)
 {
     for (size_t at = 0; at < series->point_count;) {
@@ -246,6 +267,7 @@ bool series_records_snapshot(const struct series_state *state, struct wire_buffe
     put_number(lost, state->lost_bytes, sizeof lost);
     bool good = series_records_head(buffer);
     good = good && (set->generation == 0 || put_begin(buffer, set, UINT64_MAX));
+    good = good && (state->starts.count == 0 || put_starts(buffer, &state->starts));
     for (uint32_t i = 0; good && i < set->count; i++) {
         const struct series *series = &set->series[i];
         good = put_name(buffer, series->name);
@@ -257,14 +279,30 @@ bool series_records_snapshot(const struct series_state *state, struct wire_buffe
 
 /* ---- replaying ---- */
 
-static bool replay_begin(struct series_set *set, const uint8_t *payload, size_t size)
+static bool replay_begin(struct series_state *state, const uint8_t *payload, size_t size)
 {
+    struct series_set *set = &state->set;
     if (size != BEGIN_BYTES || get_number(payload + 24, 8) > 1) {
         return false;
     }
     set->numbered = get_number(payload + 24, 8) == 1;
+    if (set->numbered && get_number(payload + 16, 8) != UINT64_MAX) { /* not of a snapshot */
+        (void)series_starts_note(
+            &state->starts, get_number(payload, 8), get_number(payload + 16, 8));
+    }
     return series_set_begin(
         set, get_number(payload, 8), get_number(payload + 8, 8), get_number(payload + 16, 8));
+}
+
+static bool replay_starts(struct series_starts *starts, const uint8_t *payload, size_t size)
+{
+    bool good = size % START_BYTES == 0 && size / START_BYTES <= LIMIT_METRIC_GENERATIONS;
+    for (size_t at = 0; good && at < size; at += START_BYTES) {
+        good = get_number(payload + at + 8, 8) <= LIMIT_POSITION &&
+               series_starts_note(
+                   starts, get_number(payload + at, 8), get_number(payload + at + 8, 8));
+    }
+    return good;
 }
 
 static bool replay_name(struct series_set *set, const uint8_t *payload, size_t size)
@@ -333,7 +371,7 @@ static bool series_records_take(
     case RECORD_HEAD:
         return size == sizeof version && memcmp(payload, version, size) == 0;
     case RECORD_BEGIN:
-        return replay_begin(&state->set, payload, size);
+        return replay_begin(state, payload, size);
     case RECORD_NAME:
         return replay_name(&state->set, payload, size);
     case RECORD_BUCKETS:
@@ -343,6 +381,8 @@ static bool series_records_take(
     case RECORD_LOST:
         state->lost_bytes += size == 8 ? get_number(payload, 8) : 0;
         return size == 8;
+    case RECORD_STARTS:
+        return replay_starts(&state->starts, payload, size);
     default:
         return false;
     }
@@ -361,6 +401,7 @@ enum series_end series_records_replay(
     const uint8_t *bytes, size_t size, struct series_state *state, size_t *ret_size)
 {
     series_set_open(&state->set, LIMIT_SERIES_POINTS, LIMIT_SERIES_BUCKETS);
+    state->starts.count = 0;
     state->lost_bytes = 0;
     size_t at = 0;
     *ret_size = 0;

@@ -7,10 +7,12 @@
 #include "common/model/task_message.h"
 #include "common/wire/wire.h"
 #include "coordinator/series/series.h"
+#include "coordinator/series/series_starts.h"
 
 /* A set, and what its file lost. */
 struct series_state {
     struct series_set set;
+    struct series_starts starts; /* where the steps are the program's own numbers */
     uint64_t lost_bytes; /* cut off because they were damaged */
 };
 

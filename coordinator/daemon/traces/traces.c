@@ -57,29 +57,34 @@ static void send_order(struct daemon *daemon, struct task_ref task, const struct
     }
 }
 
-/* Looks at the job's tasks, and sends each that is here the order, with the time. */
-static void order_tasks(struct trace *trace)
+/* Sends the task the order, with the time, if it is here. */
+static void order_task(struct trace *trace, const struct task_info *info)
 {
-    struct daemon *daemon = trace->daemon;
-    struct job_info info = {0};
     struct trace_order order = {.id = trace->id,
         .first = trace->first,
         .end = trace->end,
         .limit_us = trace->limit_us,
         .own_numbers = trace->own_numbers && !trace->searches};
+    if (info->state != TASK_RUNNING || !info->uses_cadre) {
+        return;
+    }
+    struct traced_task *task = trace_tasks_get(&trace->tasks, info);
+    if (task != NULL) {
+        task->here = true;
+        order.asked_ns = clock_monotonic_ns();
+        send_order(trace->daemon,
+            (struct task_ref){trace->job, info->slot, info->incarnation}, &order);
+    }
+}
+
+/* Looks at all of the job's tasks. */
+static void order_tasks(struct trace *trace)
+{
+    struct job_info info = {0};
     trace_tasks_begin_look(&trace->tasks);
-    (void)engine_job_info(daemon->engine, trace->job, &info);
+    (void)engine_job_info(trace->daemon->engine, trace->job, &info);
     for (size_t i = 0; i < info.task_count; i++) {
-        const struct task_info *at = &info.tasks[i];
-        if (at->state != TASK_RUNNING || !at->uses_cadre) {
-            continue;
-        }
-        struct traced_task *task = trace_tasks_get(&trace->tasks, at);
-        if (task != NULL) {
-            task->here = true;
-            order.asked_ns = clock_monotonic_ns();
-            send_order(daemon, (struct task_ref){trace->job, at->slot, at->incarnation}, &order);
-        }
+        order_task(trace, &info.tasks[i]);
     }
     trace_tasks_end_look(&trace->tasks);
     trace->asked++;
@@ -399,11 +404,14 @@ void traces_take(struct daemon *daemon, struct link_id link, struct task_ref tas
     }
 }
 
-void traces_task_came(struct daemon *daemon, struct job_id job)
+void traces_task_came(struct daemon *daemon, struct task_ref task)
 {
     for (struct trace *trace = daemon->traces; trace != NULL; trace = trace->next) {
-        if (trace->job.n == job.n && !trace->ending) {
-            order_tasks(trace);
+        struct job_info info = {0};
+        if (trace->job.n == task.job.n && !trace->ending &&
+            engine_job_info(daemon->engine, task.job, &info) && task.slot < info.task_count &&
+            info.tasks[task.slot].incarnation == task.incarnation) {
+            order_task(trace, &info.tasks[task.slot]);
         }
     }
 }

@@ -19,7 +19,7 @@ void traces_closed(struct daemon *daemon, struct rpc_call *call);
 void traces_take(struct daemon *daemon, struct link_id link, struct task_ref task,
     const struct task_spans *spans);
 
-/* A task of the job has said hello. */
-void traces_task_came(struct daemon *daemon, struct job_id job);
+/* A task has said hello. */
+void traces_task_came(struct daemon *daemon, struct task_ref task);
 
 #endif

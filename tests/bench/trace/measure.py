@@ -14,9 +14,10 @@ PAIRS = 12  # traced blocks of one run
 AHEAD = 3   # blocks from the position to the next that is traced
 
 
-def step_times(cluster, job):
+def block_times(cluster, job):
+    """Of each block its time and the CPU time of all but the work, in nanoseconds."""
     lines = cluster.cadre("logs", str(job)).stdout.decode().splitlines()
-    return [float(line.split()[2]) for line in lines if line.startswith("block ")]
+    return [tuple(map(float, line.split()[2:4])) for line in lines if line.startswith("block ")]
 
 
 def trace_blocks(cluster, job, block):
@@ -47,37 +48,48 @@ def train(busy_us):
         cluster.client.watch_until(job, lambda info: info.position >= (traced[-1] + 2) * block, "the last block")
         cluster.cadre("cancel", str(job))
         cluster.client.wait(job)
-        times = step_times(cluster, job)
+        times = block_times(cluster, job)
         os.unlink("trace.json")
-    ratios = [2 * times[at] / (times[at - 1] + times[at + 1]) for at in traced if at + 1 < len(times)]
-    return ratios, {"step_us": statistics.median(times) / block / 1000, "spans": spans / PAIRS / block}
+    whole = [at for at in traced if 0 < at < len(times) - 1]
+    ratios = [2 * times[at][0] / (times[at - 1][0] + times[at + 1][0]) for at in whole]
+    more = [(times[at][1] - (times[at - 1][1] + times[at + 1][1]) / 2) / block / 1000 for at in whole]
+    figures = {"step_us": statistics.median(time for time, _ in times) / block / 1000,
+               "cpu_us": statistics.median(cpu for _, cpu in times) / block / 1000, "spans": spans / PAIRS / block}
+    return ratios, more, figures
 
 
-pairs = {busy_us: [] for busy_us in BLOCK}
+found = {busy_us: ([], []) for busy_us in BLOCK}
 
 
 def run_round(samples):
     for busy_us in BLOCK:
         def measured(busy_us=busy_us):
-            ratios, figures = train(busy_us)
-            pairs[busy_us] += ratios
+            ratios, more, figures = train(busy_us)
+            found[busy_us][0].extend(ratios)
+            found[busy_us][1].extend(more)
             return figures
         samples.measure("traced", busy_us, measured)
 
 
+def interval(values):
+    """Of the median, by order statistics: 95% (binomial, normal approximation)."""
+    values = sorted(values)
+    half = 0.98 * math.sqrt(len(values))
+    return (values[max(0, math.floor(len(values) / 2 - half))],
+            values[min(len(values) - 1, math.ceil(len(values) / 2 + half))])
+
+
 def report(samples):
     rows = []
-    for busy_us, ratios in pairs.items():
+    for busy_us, (ratios, more) in found.items():
         if len(ratios) < 2:
             continue
-        ratios.sort()
-        # Of the median, by order statistics: 95% (binomial, normal approximation).
-        half = 0.98 * math.sqrt(len(ratios))
-        low = ratios[max(0, math.floor(len(ratios) / 2 - half))]
-        high = ratios[min(len(ratios) - 1, math.ceil(len(ratios) / 2 + half))]
-        rows.append([f"{busy_us} us", shown(samples.median("traced", busy_us, "step_us")),
-                     shown(samples.median("traced", busy_us, "spans"), 2), len(ratios),
-                     f"{statistics.median(ratios):.4f}", f"{low:.4f} to {high:.4f}",
-                     percent(samples.disturbed("traced"))])
-    print_table(["work of a step", "us a step", "spans a step", "pairs", "traced / not", "95% of the median", "others"],
-                rows)
+        for what, values, places in (("time, traced / not", ratios, 4), ("CPU us more a step", more, 2)):
+            low, high = interval(values)
+            rows.append([f"{busy_us} us", shown(samples.median("traced", busy_us, "step_us")),
+                         shown(samples.median("traced", busy_us, "cpu_us")),
+                         shown(samples.median("traced", busy_us, "spans"), 2), what,
+                         f"{statistics.median(values):.{places}f}", f"{low:.{places}f} to {high:.{places}f}",
+                         len(values), percent(samples.disturbed("traced"))])
+    print_table(["work of a step", "us a step", "CPU us besides", "spans a step", "", "median", "95% of it", "pairs",
+                 "others"], rows)

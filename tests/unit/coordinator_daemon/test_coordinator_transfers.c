@@ -20,6 +20,7 @@
 #include "coordinator/daemon/base/disk.h"
 #include "tests/lib/speed.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
+#include "tests/unit/coordinator_daemon/vanishing_file.h"
 
 struct stand {
     struct engine engine;
@@ -404,6 +405,21 @@ static void what_is_being_read_may_go(void **state)
     }
 }
 
+/* Between the reading of the manifest for what it lists, and its opening for the reader. */
+static void what_goes_before_it_is_opened_is_named_as_requested(void **state)
+{
+    (void)state;
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand->daemon, 10, (const char *const[]){"first ", "second", NULL});
+    struct sha256 hash = manifest_of(&checkpoint);
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(&stand->daemon, hash.bytes);
+    publish(&stand->engine.jobs[0], &checkpoint);
+    vanish_at_open(path, 2);
+    get_output("checkpoints/c-10.json");
+    assert_ended(CADRE_NOT_FOUND, "job 1 keeps no checkpoint file c-10.json: see `cadre get 1");
+    assert_int_equal(access(path, F_OK), -1); /* it did go then */
+}
+
 /* MissingBlobs listed a content as here: from then on it stays, also without references. */
 static void who_asks_may_count_on_it(void **state)
 {
@@ -551,9 +567,9 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(a_content_is_kept_when_it_is_what_it_should_be),
         TEST(a_client_that_leaves_spoils_nothing), TEST(a_content_that_cannot_be_kept_is_not_there),
         TEST(what_comes_while_it_goes_is_there), TEST(a_file_that_is_gone_is_missing),
-        TEST(what_is_being_read_may_go), TEST(who_asks_may_count_on_it),
-        TEST(a_checkpoint_is_read_back_from_its_blocks), TEST(a_damaged_block_is_a_loss),
-        TEST(files_that_tasks_left_are_served),
+        TEST(what_is_being_read_may_go), TEST(what_goes_before_it_is_opened_is_named_as_requested),
+        TEST(who_asks_may_count_on_it), TEST(a_checkpoint_is_read_back_from_its_blocks),
+        TEST(a_damaged_block_is_a_loss), TEST(files_that_tasks_left_are_served),
         TEST(a_referred_file_is_shown_as_long_as_it_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,17 @@ static void show_rest(void *user, struct http_request *request)
     http_answer(request, http_response_text(200, false, text));
 }
 
+static void show_body(void *user, struct http_request *request)
+{
+    (void)user;
+    char text[100];
+    size_t size = 0;
+    const char *body = http_request_body(request, &size);
+    snprintf(text, sizeof text, "acts=%d body=%zu %.*s", http_request_acts(request), size,
+        size < 20 ? (int)size : 20, body);
+    http_answer(request, http_response_text(200, true, text));
+}
+
 static void wait_with_answer(void *user, struct http_request *request)
 {
     (void)user;
@@ -70,6 +81,7 @@ static void show_large(void *user, struct http_request *request)
 static const struct http_page pages[] = {
     {.path = "/page", .summary = "a page", .serve = show},
     {.path = "/below/", .serve = show_rest, .refuse = refuse, .own_only = true},
+    {.path = "/act", .serve = show_body, .acts = true},
     {.path = "/later", .serve = wait_with_answer},
     {.path = "/large", .serve = show_large},
 };
@@ -241,6 +253,39 @@ static void other_sites_are_refused(void **state)
         struct answer answer;
         assert_true(begins(exchange(rows[i].request, &answer), rows[i].begin));
     }
+}
+
+/* A POST of this server's own page, and its body. */
+static void a_page_acts(void **state)
+{
+    (void)state;
+    static const char own[] =
+        "POST /act HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n";
+    static const struct {
+        const char *rest;
+        const char *part;
+    } rows[] = {{"Content-Length: 3\r\n\r\nabc", "\r\n\r\nacts=1 body=3 abc\n"},
+        {"Content-Length: 0\r\n\r\n", "\r\n\r\nacts=1 body=0 \n"},
+        {"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n",
+            "\r\n\r\nacts=1 body=3 abc\n"},
+        {"Sec-Fetch-Site: cross-site\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 403 "}};
+    char request[HTTP_BODY_MAX + 300];
+    struct answer answer;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        snprintf(request, sizeof request, "%sConnection: close\r\n%s", own, rows[i].rest);
+        assert_non_null(strstr(exchange(request, &answer), rows[i].part));
+    }
+    int used = snprintf(request, sizeof request,
+        "%sConnection: close\r\nContent-Length: %d\r\n\r\n", own, HTTP_BODY_MAX + 1);
+    memset(request + used, 'x', HTTP_BODY_MAX + 1);
+    request[used + HTTP_BODY_MAX + 1] = '\0';
+    assert_true(begins(exchange(request, &answer), "HTTP/1.1 413 "));
+    assert_non_null(
+        strstr(exchange("GET /act HTTP/1.1\r\nHost: localhost\r\n\r\n", &answer), "acts=0 body=0"));
+    assert_true(begins(exchange("POST /act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
+                                "Connection: close\r\n\r\na",
+                           &answer),
+        "HTTP/1.1 403 "));
 }
 
 static bool has_answer(void *data)
@@ -435,9 +480,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(pages_are_answered), TEST(others_are_refused),
         TEST(a_request_is_read), TEST(headers_keep_browsers_at_home), TEST(other_sites_are_refused),
-        TEST(a_connection_stays_for_the_next_request), TEST(an_answer_may_come_later),
-        TEST(an_answer_may_come_too_late), TEST(silent_ones_do_not_stay_in_the_way),
-        TEST(those_who_do_not_read_are_not_waited_for), TEST(addresses_are_checked),
-        TEST(bad_tls_files_are_refused), TEST(loopback_is_plain_http)};
+        TEST(a_page_acts), TEST(a_connection_stays_for_the_next_request),
+        TEST(an_answer_may_come_later), TEST(an_answer_may_come_too_late),
+        TEST(silent_ones_do_not_stay_in_the_way), TEST(those_who_do_not_read_are_not_waited_for),
+        TEST(addresses_are_checked), TEST(bad_tls_files_are_refused), TEST(loopback_is_plain_http)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

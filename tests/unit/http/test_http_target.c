@@ -117,6 +117,18 @@ static void origins(void **state)
     assert_false(http_origin_is_own("h:1", "http://h:1", "cross-site", false));
 }
 
+static void what_acts_says_its_origin(void **state)
+{
+    (void)state;
+    assert_true(http_origin_may_act("h:1", "http://h:1", NULL, false));
+    assert_true(http_origin_may_act("h:1", NULL, "same-origin", false));
+    assert_true(http_origin_may_act("h:1", "https://h:1", "same-origin", true));
+    assert_false(http_origin_may_act("h:1", NULL, NULL, false));
+    assert_false(http_origin_may_act("h:1", NULL, "none", false));
+    assert_false(http_origin_may_act("h:1", "http://h:1", "cross-site", false));
+    assert_false(http_origin_may_act("h:1", "http://h:2", "same-origin", false));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +138,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole),
         cmocka_unit_test(hosts_of_loopback),
         cmocka_unit_test(origins),
+        cmocka_unit_test(what_acts_says_its_origin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,9 @@ static void check_same(void)
     assert_int_equal(state->set.numbered, replayed->set.numbered);
     assert_int_equal(state->set.count, replayed->set.count);
     assert_int_equal(state->lost_bytes, replayed->lost_bytes);
+    assert_int_equal(state->starts.count, replayed->starts.count);
+    assert_memory_equal(state->starts.items, replayed->starts.items,
+        state->starts.count * sizeof state->starts.items[0]);
     for (uint32_t i = 0; i < state->set.count; i++) {
         check_same_series(&state->set.series[i], &replayed->set.series[i]);
     }
@@ -229,11 +232,48 @@ static void test_any_bytes(void **unused)
     free(copy);
 }
 
+static uint64_t start_of(uint64_t generation)
+{
+    uint64_t start = series_starts_find(&replayed->starts, generation, 1000);
+    assert_int_equal(series_starts_find(&state->starts, generation, 1000), start);
+    return start;
+}
+
+/* The ledger counts the saves of a program that numbers its steps itself. */
+static void test_generations_begin_at_own_numbers(void **unused)
+{
+    (void)unused;
+    append(2, 1, 0, 30, 1);
+    append(2, 2, 5, 30, 1); /* it went back: the same generation */
+    append(4, 1, 12, 30, 1);
+    append(5, 1, 8, 3, 1);
+    append(4, 2, 99, 3, 1); /* of one that is over */
+    for (int snapshots = 0; snapshots < 2; snapshots++) {
+        replay_all();
+        assert_int_equal(start_of(1), 0); /* it reported nothing */
+        assert_int_equal(start_of(2), 0);
+        assert_int_equal(start_of(3), 11); /* where the next one began */
+        assert_int_equal(start_of(4), 11);
+        assert_int_equal(start_of(5), 7);
+        assert_int_equal(start_of(6), 1000); /* behind the newest value */
+        take_snapshot();
+    }
+    for (uint64_t generation = 6; generation < 6 + LIMIT_METRIC_GENERATIONS; generation++) {
+        append(generation, 1, generation, 3, 1);
+    }
+    replay_all();
+    assert_int_equal(state->starts.count, LIMIT_METRIC_GENERATIONS);
+    assert_int_equal(start_of(6), 5);
+    take_snapshot();
+    assert_int_equal(start_of(5 + LIMIT_METRIC_GENERATIONS), 4 + LIMIT_METRIC_GENERATIONS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_replay_gives_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_own_numbers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_generations_begin_at_own_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_plans_come_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_cut_and_each_flipped_bit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_zeros_at_the_end, set_up, tear_down),

@@ -103,8 +103,8 @@ static void where_no_task_is_slow_none_is_named(void **state)
     concluded_free(&made);
 }
 
-/* One long step, as one with a checkpoint, says nothing about the others. */
-static void a_step_unlike_the_others_is_left_out(void **state)
+/* One long step, as one with a checkpoint, says nothing about the others: it is named apart. */
+static void a_step_unlike_the_others_is_named_apart(void **state)
 {
     (void)state;
     struct concluded made = {0};
@@ -123,7 +123,8 @@ static void a_step_unlike_the_others_is_left_out(void **state)
     conclude_store(&made);
     assert_int_equal(made.conclusion.counted, 4);
     assert_share(made.conclusion.step_us, 1000);
-    assert_says(&made, "A step takes 1 ms: 90% function");
+    assert_says(&made, "A step takes 1 ms: 90% function, 10% collectives. Step 7 took 1 s, 100% of "
+                       "it waiting for task 1.");
     concluded_free(&made);
 }
 
@@ -211,7 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_waited_for_is_named_with_the_cause),
         cmocka_unit_test(where_no_task_is_slow_none_is_named),
-        cmocka_unit_test(a_step_unlike_the_others_is_left_out),
+        cmocka_unit_test(a_step_unlike_the_others_is_named_apart),
         cmocka_unit_test(a_wait_for_the_release_is_for_the_last_batch),
         cmocka_unit_test(of_nothing_nothing_is_concluded),
         cmocka_unit_test(any_spans_are_taken),
