@@ -19,6 +19,10 @@ json_t *json_of_shards(const cadre_job *job);
 json_t *json_of_jobs(const cadre_job_list *list);
 /* The values by step, with the generations. */
 json_t *json_of_series(uint64_t job, const cadre_job_series *series);
+/* What happened to a job, and when: a page. */
+json_t *json_of_history(const cadre_history *history);
+/* One event of it. */
+json_t *json_of_event(const cadre_event *event);
 /* The proof with its conclusion. */
 json_t *json_of_verification(const cadre_verification *verification);
 /* The workers with their GPUs. */

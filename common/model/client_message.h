@@ -5,6 +5,7 @@
 #define CADRE_MODEL_CLIENT_MESSAGE_H
 
 #include "common/pure/log_mark.h"
+#include "common/model/history.h"
 #include "common/model/series.h"
 #include "common/model/task_message.h"
 
@@ -174,6 +175,22 @@ struct metrics_response {
     size_t generation_count;
     uint64_t lost_bytes; /* of the file of the values: cut off because they were damaged */
     uint64_t refused;    /* values of names beyond LIMIT_METRICS */
+};
+
+/* Jobs.History: what happened to a job, and when. */
+struct history_request {
+    struct job_id id;
+    uint64_t after; /* events with a higher number */
+    uint32_t limit; /* at most so many; 0: LIMIT_EVENTS_LISTED */
+};
+
+struct history_response {
+    struct job_info job; /* without tasks */
+    const struct history_event *events;
+    size_t event_count;
+    uint64_t last;    /* number of its newest event; 0: there is none */
+    uint64_t dropped; /* events between the first and the newest ones that are not kept */
+    bool more;        /* there are events behind these */
 };
 
 /* Jobs.Trace: what the tasks of a job do in some of the steps to come. */

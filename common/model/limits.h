@@ -64,6 +64,13 @@
 /* Of one metrics_response, the newest ones. */
 #define LIMIT_METRIC_GENERATIONS 1024
 
+/* Of the events of a job: the first ones and the newest are kept. One history_response has at most
+ * so many: at their longest they fit LIMIT_FRAME_BYTES. */
+#define LIMIT_EVENTS        4096
+#define LIMIT_EVENTS_FIRST  64
+#define LIMIT_EVENTS_LISTED 1024
+#define LIMIT_ROSTER_BYTES  128 /* "0-2,5" */
+
 /* Of positions and step counts: sums of two cannot overflow. */
 #define LIMIT_POSITION (1ULL << 62)
 

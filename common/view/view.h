@@ -26,6 +26,9 @@ cadre_worker_list *view_workers_new(
 cadre_job_series *view_series_new(
     const struct metrics_response *response, struct wire_arena *arena);
 
+/* What happened to a job, and when. */
+cadre_history *view_history_new(const struct history_response *response, struct wire_arena *arena);
+
 /* The coordinator's version. */
 cadre_coordinator_version *view_version_new(
     const struct version_response *response, struct wire_arena *arena);

@@ -25,6 +25,7 @@
 #define METHOD_JOBS_GET_OUTPUT    "/cadre.v1.Jobs/GetOutput"
 #define METHOD_JOBS_VERIFY        "/cadre.v1.Jobs/Verify"
 #define METHOD_JOBS_METRICS       "/cadre.v1.Jobs/Metrics"
+#define METHOD_JOBS_HISTORY       "/cadre.v1.Jobs/History"
 #define METHOD_JOBS_TRACE         "/cadre.v1.Jobs/Trace"
 #define METHOD_JOBS_CHECKPOINT    "/cadre.v1.Jobs/Checkpoint"
 #define METHOD_JOBS_DRAIN         "/cadre.v1.Jobs/Drain"
@@ -58,6 +59,7 @@ enum method_shape {
     X(METHOD_JOBS_GET_OUTPUT, METHOD_SERVER_STREAM)                                                \
     X(METHOD_JOBS_VERIFY, METHOD_UNARY)                                                            \
     X(METHOD_JOBS_METRICS, METHOD_UNARY)                                                           \
+    X(METHOD_JOBS_HISTORY, METHOD_UNARY)                                                           \
     X(METHOD_JOBS_TRACE, METHOD_SERVER_STREAM)                                                     \
     X(METHOD_JOBS_CHECKPOINT, METHOD_UNARY)                                                        \
     X(METHOD_JOBS_DRAIN, METHOD_UNARY)                                                             \

@@ -68,6 +68,10 @@ WIRE_TABLE(VersionResponse, struct version_response);
 WIRE_TABLE(MetricsRequest, struct metrics_request);
 WIRE_TABLE(MetricsResponse, struct metrics_response);
 
+/* table_history.c */
+WIRE_TABLE(HistoryRequest, struct history_request);
+WIRE_TABLE(HistoryResponse, struct history_response);
+
 /* table_verify.c */
 WIRE_TABLE(VerifyRequest, struct verify_request);
 WIRE_TABLE(VerifyResponse, struct verify_response);

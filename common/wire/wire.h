@@ -72,6 +72,8 @@ void wire_arena_free(struct wire_arena *arena);
     X(drain_request, DrainRequest)                                                                 \
     X(metrics_request, MetricsRequest)                                                             \
     X(metrics_response, MetricsResponse)                                                           \
+    X(history_request, HistoryRequest)                                                             \
+    X(history_response, HistoryResponse)                                                           \
     X(trace_request, TraceRequest)                                                                 \
     X(trace_response, TraceResponse)                                                               \
     X(verify_request, VerifyRequest)                                                               \

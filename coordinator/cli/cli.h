@@ -71,6 +71,8 @@ int verb_cancel(const struct cli *cli, int argc, char **argv);
 int verb_get(const struct cli *cli, int argc, char **argv);
 /* metrics.c: shows what a job's program reported, by step. */
 int verb_metrics(const struct cli *cli, int argc, char **argv);
+/* history.c: shows what happened to a job, and when. */
+int verb_history(const struct cli *cli, int argc, char **argv);
 /* trace.c: records what tasks do in some steps, and says where their time goes. */
 int verb_trace(const struct cli *cli, int argc, char **argv);
 /* verify.c: proves what a job consumed, or compares two jobs. */

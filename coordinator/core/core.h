@@ -528,6 +528,8 @@ struct core_job_view {
     /* Tasks that are started now go on from that checkpoint, not from a peer. */
     bool restores;
     struct ps_job ps_job;
+    uint64_t stalled_us, stalled_step; /* how long a slow step has not ended (0: none), and which */
+    uint32_t stalled_slot;             /* the task that is waited for; UINT32_MAX: not known */
     bool formed;        /* its tasks are in `generation`; else that has ended, with no plan since */
     uint32_t waits_for; /* slot that others wait for for over a second; UINT32_MAX: none, unknown */
     uint64_t waited_us; /* then: since the last step ended */

@@ -325,6 +325,24 @@ static void verify_message(struct rpc_call *call, const void *data, size_t lengt
 
 const struct rpc_server_ops verify_ops = {.on_message = verify_message};
 
+static void history_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct history_request request;
+    struct history_response response;
+    struct cadre_error error = {0};
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_history_request(data, length, daemon->arena, &request, &error) != CADRE_OK ||
+        engine_history(daemon->engine, &request, &response, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    DAEMON_SEND(daemon, call, history_response, &response);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+const struct rpc_server_ops history_ops = {.on_message = history_message};
+
 static void list_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     (void)data;

@@ -41,6 +41,7 @@ static const struct method_row method_rows[] = {
     {METHOD_JOBS_GET_OUTPUT, &get_output_ops, REQUEST_BYTES},
     {METHOD_JOBS_VERIFY, &verify_ops, REQUEST_BYTES},
     {METHOD_JOBS_METRICS, &metrics_ops, REQUEST_BYTES},
+    {METHOD_JOBS_HISTORY, &history_ops, REQUEST_BYTES},
     {METHOD_JOBS_TRACE, &trace_ops, REQUEST_BYTES},
     {METHOD_JOBS_CHECKPOINT, &checkpoint_ops, REQUEST_BYTES},
     {METHOD_JOBS_DRAIN, &drain_ops, REQUEST_BYTES},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
 
 void engine_note_surplus(struct engine *engine, struct job_id job)
@@ -63,11 +64,19 @@ static void forget_damaged(
 {
     struct core_record record = {
         .type = CORE_RECORD_CHECKPOINT_LOST, .sync = true, .job = entry->id};
-    const struct store_record stored = {.record = &record};
+    const struct history_event event = {.time_us = clock_wall_us(),
+        .kind = HISTORY_CHECKPOINT_LOST,
+        .generation = entry->generation,
+        .position = position,
+        .slot = HISTORY_SLOT_NONE,
+        .worker = "",
+        .roster = "",
+        .text = why};
+    const struct store_record stored[] = {{.record = &record}, {.event = &event, .job = entry->id}};
     struct cadre_error error = {0};
     record.lost.position = position;
     snprintf(record.lost.why, sizeof record.lost.why, "%s", why);
-    cadre_status status = engine->store->ops->commit(engine->store, &stored, 1, true, &error);
+    cadre_status status = engine->store->ops->commit(engine->store, stored, 2, true, &error);
     if (status != CADRE_OK && status != CADRE_RESOURCE_EXHAUSTED) {
         engine_break(engine, &error);
         return;

@@ -85,7 +85,8 @@ void directory_task_placed(
 {
     CADRE_ASSERT(slot < entry->task_count);
     struct directory_task *task = &entry->tasks[slot];
-    *task = (struct directory_task){.incarnation = incarnation, .log_bytes = task->log_bytes};
+    *task = (struct directory_task){
+        .incarnation = incarnation, .log_bytes = task->log_bytes, .started = task->started};
     snprintf(task->worker, sizeof task->worker, "%s", worker);
 }
 

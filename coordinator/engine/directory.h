@@ -23,6 +23,19 @@ struct directory_task {
     struct task_fetch fetch;     /* of this incarnation, as last reported */
     struct resource_usage usage; /* likewise, then: */
     uint64_t usage_us;
+    uint64_t started; /* the newest incarnation whose start is in the history */
+};
+
+/* What history.c compares the job with. */
+struct directory_history {
+    uint64_t reached;   /* steps that were applied by all in the newest generation */
+    uint32_t members;   /* of that one */
+    uint64_t note_hash; /* of the core's text when it was planned */
+    bool stalled;       /* a stall is recorded, and not its end: */
+    bool culprit_known;
+    uint64_t stall_position;
+    uint64_t stall_generation;
+    uint64_t stalled_us; /* since when, by the wall clock */
 };
 
 struct directory_progress {
@@ -65,6 +78,7 @@ struct directory_entry {
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
     struct newest_messages newest;
+    struct directory_history history;
     /* For counts.c: */
     uint64_t counted; /* steps that are in the count already */
     uint32_t roster;  /* of the newest generation */

@@ -95,6 +95,7 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
         event.restore.spec.gpus = loading.entry->spec.gpus;
         event.restore.spec.time_limit_us = loading.entry->spec.limits.time_limit_us;
         event.restore.ran_us = ran_us(job->first_us);
+        CADRE_TRY(engine_history_restore(engine, loading.entry, error));
         engine_step(engine, &event);
     }
     return CADRE_OK;
@@ -201,6 +202,8 @@ void engine_close(struct engine *engine)
     directory_clear(&engine->directory);
     engine_drop_placements(engine);
     free(engine->placements);
+    engine_history_free(&engine->history);
+    engine_history_page_free(&engine->history_page);
     engine_audit_free(&engine->audit);
     free(engine->turn.items);
     free(engine->changed);
@@ -279,6 +282,14 @@ static void forget_kept(struct engine *engine, struct link_id link, const struct
     }
 }
 
+static void note_leaves(struct engine *engine, struct link_id link)
+{
+    struct core_worker_view worker;
+    if (engine_worker_on_link(engine, link, &worker)) {
+        engine_history_leaves(engine, worker.name);
+    }
+}
+
 void engine_agent_up(
     struct engine *engine, uint64_t now_us, struct link_id link, const struct agent_up *up)
 {
@@ -318,6 +329,10 @@ void engine_agent_up(
         break;
     case AGENT_UP_TASK_STARTED:
         engine_note_task(engine, up->started.task.job, up->started.task.slot);
+        engine_history_task(engine, up->started.task);
+        break;
+    case AGENT_UP_DRAINING:
+        note_leaves(engine, link);
         break;
     case AGENT_UP_RELAY:
         engine_note_task(engine, up->relay_up.task.job, up->relay_up.task.slot);

@@ -153,6 +153,11 @@ const struct engine_counts *engine_counts(struct engine *engine);
 cadre_status engine_generations(struct engine *engine, struct job_id job, uint64_t after,
     struct verify_generation *ret_items, size_t max, size_t *ret_count, struct cadre_error *error);
 
+/* A page of a job's history: valid until the next event, flush or engine_history. NOT_FOUND;
+ * DATA_LOSS: an event of it is damaged. */
+cadre_status engine_history(struct engine *engine, const struct history_request *request,
+    struct history_response *ret_response, struct cadre_error *error);
+
 /* A page of the ledger: valid until the next event, flush or engine_verify. Nothing is kept between
  * two pages, in which the job may go on: client_message.h explains why they are one proof all the
  * same. NOT_FOUND; DATA_LOSS: a row of this page is damaged. */

@@ -29,6 +29,23 @@ struct turn_placements {
     struct placements of;
 };
 
+/* Events of this turn. */
+struct turn_event;
+struct turn_history {
+    struct turn_event *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* What engine_history returned last. */
+struct history_row;
+struct history_page {
+    struct history_event *events;
+    struct history_row *rows; /* their texts */
+    size_t count;
+    size_t capacity;
+};
+
 /* What engine_verify returned last. */
 struct audit {
     struct verify_generation *generations;
@@ -57,6 +74,7 @@ struct engine {
     struct turn_placements *placements; /* of this turn, in order of action */
     size_t target_count;
     size_t placement_capacity;
+    struct turn_history history; /* of this turn: stored after its records */
     bool unsynced; /* records wait for a sync, since: */
     uint64_t unsynced_us;
     bool surplus;        /* a job may have more checkpoints than it keeps: */
@@ -77,6 +95,7 @@ struct engine {
     size_t detail_capacity;
     struct task_info *task_infos; /* what engine_job_info returned last */
     struct audit audit;
+    struct history_page history_page;
     struct engine_counts counts;
     uint64_t arrived_us; /* the first arrival of this turn was read; 0: none was */
     uint8_t secret[STORE_SECRET_BYTES];
@@ -139,6 +158,30 @@ void engine_fill_record(
     const struct engine *engine, size_t action, struct store_record *ret_record);
 /* records.c: frees what is kept beside the records of the turn. */
 void engine_drop_placements(struct engine *engine);
+
+/* history.c: the events that follow from a record; `placements` of a start or a plan, else NULL.
+ * The entry is NULL for a record of no job. */
+void engine_history_record(struct engine *engine, struct directory_entry *entry,
+    const struct core_record *record, const struct placements *placements);
+/* history.c: the core's state of the job changed: a stall began or ended. */
+void engine_history_changed(struct engine *engine, struct job_id job);
+/* history.c: an agent started the process of the task. */
+void engine_history_task(struct engine *engine, struct task_ref task);
+/* history.c: the daemon of this worker drains itself. */
+void engine_history_leaves(struct engine *engine, const char *worker);
+/* history.c: the worker that is connected through this link; false: there is none. */
+bool engine_worker_on_link(
+    const struct engine *engine, struct link_id link, struct core_worker_view *ret_view);
+/* history.c: reads what is stored of a live job, after a start. */
+cadre_status engine_history_restore(
+    struct engine *engine, struct directory_entry *entry, struct cadre_error *error);
+/* history.c: event `i` of the turn, for the store. */
+void engine_history_fill(const struct engine *engine, size_t i, struct store_record *ret_record);
+/* history.c: frees the room for the events of a turn. */
+void engine_history_free(struct turn_history *history);
+
+/* history_page.c: frees the last page. */
+void engine_history_page_free(struct history_page *page);
 
 /* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);

@@ -35,13 +35,15 @@ static const struct placements *keep_placements(struct engine *engine, size_t ac
     return &at->of;
 }
 
-static void note_started(struct engine *engine, struct directory_entry *entry, size_t action)
+static const struct placements *note_started(
+    struct engine *engine, struct directory_entry *entry, size_t action)
 {
     const struct placements *placements = keep_placements(engine, action);
     for (size_t i = 0; placements != NULL && i < placements->count; i++) {
         const struct store_placement *placement = &placements->items[i];
         directory_task_placed(entry, placement->slot, placement->incarnation, placement->worker);
     }
+    return placements;
 }
 
 void engine_drop_placements(struct engine *engine)
@@ -63,6 +65,7 @@ static void note_submitted(struct engine *engine, const struct core_record *reco
         engine_break(engine, &error);
         return;
     }
+    engine_history_record(engine, engine->submitting, record, NULL);
     engine->submitting = NULL;
 }
 
@@ -100,8 +103,10 @@ void engine_note_record(struct engine *engine, size_t action)
         return;
     }
     if (record->job.n == 0) {
+        engine_history_record(engine, NULL, record, NULL);
         return; /* of a worker */
     }
+    const struct placements *placements = NULL;
     struct directory_entry *entry = directory_find(&engine->directory, record->job);
     if (entry == NULL) {
         CADRE_ASSERT(engine->broken != CADRE_OK); /* its submission found no memory */
@@ -110,7 +115,7 @@ void engine_note_record(struct engine *engine, size_t action)
     switch (record->type) {
     case CORE_RECORD_STARTED:
         entry->started_us = clock_wall_us();
-        note_started(engine, entry, action);
+        placements = note_started(engine, entry, action);
         break;
     case CORE_RECORD_QUEUED:
         entry->started_us = 0;
@@ -126,7 +131,7 @@ void engine_note_record(struct engine *engine, size_t action)
         if (entry->verified.position > record->plan.resume) {
             entry->verified = (struct verified){0};
         }
-        (void)keep_placements(engine, action);
+        placements = keep_placements(engine, action);
         break;
     case CORE_RECORD_CHECKPOINT:
         note_checkpoint(engine, entry, &record->checkpoint);
@@ -171,6 +176,7 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_UNDRAINED:
         break;
     }
+    engine_history_record(engine, entry, record, placements);
 }
 
 /* ---- for the store ---- */

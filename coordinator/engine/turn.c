@@ -106,8 +106,11 @@ static void step_once(struct engine *engine, const struct core_event *event)
     core_step(engine->core, event, &engine->turn);
     check_core(engine);
     for (size_t i = before; i < engine->turn.count; i++) {
-        if (engine->turn.items[i].type == CORE_ACTION_RECORD) {
+        const struct core_action *action = &engine->turn.items[i];
+        if (action->type == CORE_ACTION_RECORD) {
             engine_note_record(engine, i);
+        } else if (action->type == CORE_ACTION_JOB_CHANGED) {
+            engine_history_changed(engine, action->job);
         }
     }
 }
@@ -154,7 +157,7 @@ static void note_synced(struct engine *engine, bool synced)
 static cadre_status engine_commit(struct engine *engine, struct cadre_error *error)
 {
     bool sync = engine_sync_due_us(engine) <= engine->now_us;
-    size_t count = 0;
+    size_t count = engine->history.count;
     for (size_t i = 0; i < engine->turn.count; i++) {
         count += engine->turn.items[i].type == CORE_ACTION_RECORD ? 1 : 0;
     }
@@ -173,11 +176,15 @@ static cadre_status engine_commit(struct engine *engine, struct cadre_error *err
             sync = sync || engine->turn.items[i].record.sync;
         }
     }
+    for (size_t i = 0; i < engine->history.count; i++) {
+        engine_history_fill(engine, i, &records[filled++]);
+    }
     uint64_t began_us = clock_monotonic_us();
     CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
     engine_count_turn(engine);
     histogram_add(&engine->counts.commit, clock_monotonic_us() - began_us);
     engine->counts.commits++;
+    engine->history.count = 0;
     note_synced(engine, sync);
     return CADRE_OK;
 }
@@ -237,7 +244,8 @@ static cadre_status clean_up(struct engine *engine, struct cadre_error *error)
 static bool is_idle(const struct engine *engine)
 {
     bool surplus = engine->surplus && engine->surplus_us <= engine->now_us;
-    return engine->turn.count == 0 && engine->changed_count == 0 && !surplus &&
+    return engine->turn.count == 0 && engine->history.count == 0 && engine->changed_count == 0 &&
+           !surplus &&
            !engine->term_unstored && !engine->hold.held &&
            engine_sync_due_us(engine) > engine->now_us;
 }

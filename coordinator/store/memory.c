@@ -156,15 +156,24 @@ static cadre_status keep_durable(struct held_job *job, struct cadre_error *error
     return CADRE_OK;
 }
 
+static bool is_of_type(const struct store_record *record, enum core_record_type type)
+{
+    return record->record != NULL && record->record->type == type;
+}
+
 static bool is_drain(const struct store_record *record)
 {
-    return record->record->type == CORE_RECORD_DRAINED ||
-           record->record->type == CORE_RECORD_UNDRAINED;
+    return is_of_type(record, CORE_RECORD_DRAINED) || is_of_type(record, CORE_RECORD_UNDRAINED);
 }
 
 static bool is_of_no_job(const struct store_record *record)
 {
-    return is_drain(record) || record->record->type == CORE_RECORD_CULPRIT;
+    return is_drain(record) || is_of_type(record, CORE_RECORD_CULPRIT);
+}
+
+static struct job_id job_of(const struct store_record *record)
+{
+    return record->record != NULL ? record->record->job : record->job;
 }
 
 /* Room for as many as all records of a commit could be. */
@@ -239,11 +248,11 @@ static void apply_drain(struct memory_store *memory, const struct core_record *r
 static cadre_status memory_prepare(struct memory_store *memory, const struct store_record *record,
     bool sync, struct cadre_error *error)
 {
-    struct job_id id = record->record->job;
+    struct job_id id = job_of(record);
     if (is_of_no_job(record)) {
         return CADRE_OK;
     }
-    if (record->record->type == CORE_RECORD_JOB) {
+    if (is_of_type(record, CORE_RECORD_JOB)) {
         return add_job(memory, record, error);
     }
     struct held_job *job = store_memory_find(memory, id);
@@ -263,12 +272,16 @@ static void memory_apply(struct memory_store *memory, const struct store_record 
         apply_drain(memory, record->record);
         return;
     }
-    if (record->record->type == CORE_RECORD_CULPRIT) {
+    if (is_of_type(record, CORE_RECORD_CULPRIT)) {
         apply_culprit(memory, &record->record->culprit);
         return;
     }
-    struct held_job *job = store_memory_find(memory, record->record->job);
-    memory_job_apply(&job->now, record);
+    struct held_job *job = store_memory_find(memory, job_of(record));
+    if (record->record != NULL) {
+        memory_job_apply(&job->now, record);
+    } else {
+        memory_job_add_event(&job->now, record->event);
+    }
     if (job->id.n > memory->job_id_max) {
         memory->job_id_max = job->id.n;
     }
@@ -276,7 +289,7 @@ static void memory_apply(struct memory_store *memory, const struct store_record 
 
 static void memory_settle(struct memory_store *memory, const struct store_record *record)
 {
-    struct held_job *job = store_memory_find(memory, record->record->job);
+    struct held_job *job = store_memory_find(memory, job_of(record));
     if (job != NULL) {
         memory_job_settle(&job->now);
     }
@@ -306,7 +319,7 @@ static cadre_status memory_commit(struct store *store, const struct store_record
         memory_apply(memory, &records[i]);
     }
     for (size_t i = prepared; i > 0; i--) {
-        if (status != CADRE_OK && records[i - 1].record->type == CORE_RECORD_JOB) {
+        if (status != CADRE_OK && is_of_type(&records[i - 1], CORE_RECORD_JOB)) {
             remove_job(memory, records[i - 1].record->job);
         }
     }
@@ -390,6 +403,16 @@ static cadre_status memory_checkpoints(struct store *store, struct job_id id,
     for (size_t i = 0; i < checkpoints->count; i++) {
         visit(user, rows_at(checkpoints, i));
     }
+    return CADRE_OK;
+}
+
+static cadre_status memory_history(struct store *store, struct job_id id, uint64_t after,
+    size_t max, void (*visit)(void *user, const struct history_event *event), void *user,
+    uint64_t *ret_last, struct cadre_error *error)
+{
+    struct held_job *job;
+    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
+    memory_job_history(&job->now, after, max, visit, user, ret_last);
     return CADRE_OK;
 }
 
@@ -486,6 +509,7 @@ static const struct store_ops memory_ops = {.name = "memory",
     .check = memory_check,
     .task_exits = memory_task_exits,
     .ledger = memory_ledger,
+    .history = memory_history,
     .checkpoints = memory_checkpoints,
     .drop_checkpoint = memory_drop_checkpoint,
     .forget = memory_forget,

@@ -51,6 +51,13 @@ static int by_verified(const void *a, const void *b)
     return COMPARE(one->position, other->position);
 }
 
+static int by_event(const void *a, const void *b)
+{
+    const struct event_row *one = a;
+    const struct event_row *other = b;
+    return COMPARE(one->event.number, other->event.number);
+}
+
 static const struct rows empty[TABLE_COUNT] = {
     [TABLE_PLACEMENTS] = {.item_bytes = sizeof(struct placement_row), .compare = by_number},
     [TABLE_EXITS] = {.item_bytes = sizeof(struct store_task_exit), .compare = by_number},
@@ -60,7 +67,8 @@ static const struct rows empty[TABLE_COUNT] = {
     [TABLE_ENDS] = {.item_bytes = sizeof(struct cursor), .compare = memory_job_by_epoch},
     [TABLE_CONSUMED] = {.item_bytes = sizeof(struct store_epoch), .compare = by_run},
     [TABLE_CHECKPOINTS] = {.item_bytes = sizeof(struct core_checkpoint), .compare = by_position},
-    [TABLE_VERIFIED] = {.item_bytes = sizeof(struct verified), .compare = by_verified}};
+    [TABLE_VERIFIED] = {.item_bytes = sizeof(struct verified), .compare = by_verified},
+    [TABLE_EVENTS] = {.item_bytes = sizeof(struct event_row), .compare = by_event}};
 
 void memory_job_init(struct memory_job *job, const struct store_record *record)
 {
@@ -158,10 +166,19 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     return TABLE_COUNT;
 }
 
+static cadre_status no_room(const struct memory_job *job, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a record of job %llu",
+        (unsigned long long)job->row.restore.job.n);
+}
+
 cadre_status memory_job_prepare(
     struct memory_job *job, const struct store_record *record, struct cadre_error *error)
 {
     const struct core_record *core = record->record;
+    if (core == NULL) {
+        return rows_reserve(&job->tables[TABLE_EVENTS], 1) ? CADRE_OK : no_room(job, error);
+    }
     if (core->type == CORE_RECORD_TASK_EXIT) {
         CADRE_TRY(check_slot(job, core->task_exit.slot, error));
     } else if (core->type == CORE_RECORD_TASK) {
@@ -180,9 +197,7 @@ cadre_status memory_job_prepare(
     } else if (room && core->type == CORE_RECORD_CHECKPOINT && core->checkpoint.digest != 0) {
         room = rows_reserve(&job->tables[TABLE_VERIFIED], 1);
     }
-    return room ? CADRE_OK
-                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                      "no memory for a record of job %llu", (unsigned long long)core->job.n);
+    return room ? CADRE_OK : no_room(job, error);
 }
 
 /* ---- what cannot ---- */
@@ -396,6 +411,53 @@ static void apply_ending(struct memory_job *job, const struct store_record *reco
     job->row.restore.ending = true;
     job->row.restore.ending_as = record->record->ended;
     job->ending_at = record->committed;
+}
+
+static uint64_t last_event(const struct memory_job *job)
+{
+    const struct rows *events = &job->tables[TABLE_EVENTS];
+    const struct event_row *newest =
+        events->count > 0 ? rows_at(events, events->count - 1) : NULL;
+    return newest != NULL ? newest->event.number : 0;
+}
+
+static bool event_is_kept(const void *item, const void *user)
+{
+    uint64_t number = ((const struct event_row *)item)->event.number;
+    return number <= LIMIT_EVENTS_FIRST || number > *(const uint64_t *)user;
+}
+
+void memory_job_add_event(struct memory_job *job, const struct history_event *event)
+{
+    struct event_row row = {.event = *event};
+    row.event.number = last_event(job) + 1;
+    memcpy(row.worker, event->worker, strnlen(event->worker, sizeof row.worker - 1));
+    memcpy(row.roster, event->roster, strnlen(event->roster, sizeof row.roster - 1));
+    memcpy(row.text, event->text, strnlen(event->text, sizeof row.text - 1));
+    rows_put(&job->tables[TABLE_EVENTS], &row);
+    if (row.event.number > LIMIT_EVENTS) {
+        uint64_t dropped = row.event.number - (LIMIT_EVENTS - LIMIT_EVENTS_FIRST);
+        rows_filter(&job->tables[TABLE_EVENTS], event_is_kept, &dropped);
+    }
+}
+
+void memory_job_history(const struct memory_job *job, uint64_t after, size_t max,
+    void (*visit)(void *user, const struct history_event *event), void *user, uint64_t *ret_last)
+{
+    const struct rows *events = &job->tables[TABLE_EVENTS];
+    size_t visited = 0;
+    for (size_t i = 0; i < events->count && visited < max; i++) {
+        const struct event_row *row = rows_at(events, i);
+        struct history_event event = row->event;
+        event.worker = row->worker;
+        event.roster = row->roster;
+        event.text = row->text;
+        if (event.number > after) {
+            visit(user, &event);
+            visited++;
+        }
+    }
+    *ret_last = last_event(job);
 }
 
 void memory_job_apply(struct memory_job *job, const struct store_record *record)

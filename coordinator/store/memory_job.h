@@ -19,6 +19,7 @@ enum table {
     TABLE_CONSUMED, /* struct store_epoch, of each run */
     TABLE_CHECKPOINTS,
     TABLE_VERIFIED, /* struct verified */
+    TABLE_EVENTS,   /* struct event_row */
     TABLE_COUNT
 };
 
@@ -44,6 +45,14 @@ struct stream_row {
     char name[LIMIT_NAME_BYTES];
 };
 
+/* The event's texts are these. */
+struct event_row {
+    struct history_event event;
+    char worker[LIMIT_NAME_BYTES];
+    char roster[LIMIT_ROSTER_BYTES];
+    char text[LIMIT_TEXT_BYTES];
+};
+
 struct memory_job {
     struct store_job row; /* without its pointers */
     char text[LIMIT_TEXT_BYTES];
@@ -65,8 +74,14 @@ cadre_status memory_job_prepare(
     struct memory_job *job, const struct store_record *record, struct cadre_error *error);
 /* Cannot fail once it is prepared. */
 void memory_job_apply(struct memory_job *job, const struct store_record *record);
+/* The same of an event. */
+void memory_job_add_event(struct memory_job *job, const struct history_event *event);
 /* Gives up the room of what was prepared and not applied. */
 void memory_job_settle(struct memory_job *job);
+
+/* As store_ops.history. */
+void memory_job_history(const struct memory_job *job, uint64_t after, size_t max,
+    void (*visit)(void *user, const struct history_event *event), void *user, uint64_t *ret_last);
 
 /* Removes one of its checkpoints; false: there is none of this position. */
 bool memory_job_drop_checkpoint(struct memory_job *job, uint64_t position);

@@ -69,7 +69,8 @@ static cadre_status sqlite_commit(struct store *store, const struct store_record
     }
     for (size_t i = 0; i < count; i++) {
         const struct core_record *record = records[i].record;
-        if (record->type == CORE_RECORD_JOB && record->job.n > sqlite->facts.job_id_max) {
+        if (record != NULL && record->type == CORE_RECORD_JOB &&
+            record->job.n > sqlite->facts.job_id_max) {
             sqlite->facts.job_id_max = record->job.n;
         }
     }
@@ -130,6 +131,14 @@ static cadre_status sqlite_ledger(struct store *store, struct job_id job,
     return statements_ledger(&sqlite_of(store)->statements, job, walk, error);
 }
 
+static cadre_status sqlite_history(struct store *store, struct job_id job, uint64_t after,
+    size_t max, void (*visit)(void *user, const struct history_event *event), void *user,
+    uint64_t *ret_last, struct cadre_error *error)
+{
+    return statements_history(
+        &sqlite_of(store)->statements, job, after, max, visit, user, ret_last, error);
+}
+
 static cadre_status sqlite_checkpoints(struct store *store, struct job_id job,
     void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
     struct cadre_error *error)
@@ -188,6 +197,7 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .check = sqlite_check,
     .task_exits = sqlite_task_exits,
     .ledger = sqlite_ledger,
+    .history = sqlite_history,
     .checkpoints = sqlite_checkpoints,
     .drop_checkpoint = sqlite_drop_checkpoint,
     .forget = sqlite_forget,

@@ -33,7 +33,8 @@ const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT] = {
     {"stream", STREAM_COLUMNS, "its datasets", "'dataset ' || stream"},
     {"feed", CONSUMED_COLUMNS, "which samples it consumed",
         "'dataset ' || stream || ', epoch ' || epoch"},
-    {"ending", ENDING_COLUMNS, "how it was being ended", NULL}};
+    {"ending", ENDING_COLUMNS, "how it was being ended", NULL},
+    {"event", EVENT_COLUMNS, "its history", "'event ' || number"}};
 
 cadre_status statements_damaged(
     const struct statements *statements, const char *what, struct cadre_error *error)

@@ -40,8 +40,7 @@ static cadre_status find_job(
                        statements->path, (unsigned long long)job.n);
 }
 
-/* The job exists, and its rows in these tables are whole. */
-static cadre_status find_whole(struct statements *statements, struct job_id job,
+cadre_status statements_find_whole(struct statements *statements, struct job_id job,
     const char *const *tables, struct cadre_error *error)
 {
     CADRE_TRY(find_job(statements, job, error));
@@ -74,7 +73,7 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
 {
     struct visitors visitors = {.exit = visit, .user = user};
     static const char *const tables[] = {"task_exit", NULL};
-    CADRE_TRY(find_whole(statements, job, tables, error));
+    CADRE_TRY(statements_find_whole(statements, job, tables, error));
     return statements_each(statements, "read how tasks ended",
         "SELECT slot, max(incarnation), state, code, signal, text FROM task_exit WHERE job = ?1"
         " GROUP BY slot ORDER BY slot",
@@ -265,7 +264,7 @@ cadre_status statements_ledger(struct statements *statements, struct job_id job,
     static const char *const own[] = {NULL};
     static const char *const tables[] = {"plan", "stream", "feed", "end_of_data", "verified", NULL};
     struct ledger_reader reader = {.walk = walk};
-    CADRE_TRY(find_whole(statements, job, own, error));
+    CADRE_TRY(statements_find_whole(statements, job, own, error));
     CADRE_TRY(read_rows(statements, job, &reader, error));
     if (reader.damaged == 0) {
         return CADRE_OK;
@@ -292,7 +291,7 @@ cadre_status statements_checkpoints(struct statements *statements, struct job_id
 {
     struct visitors visitors = {.checkpoint = visit, .user = user};
     static const char *const tables[] = {"checkpoint", NULL};
-    CADRE_TRY(find_whole(statements, job, tables, error));
+    CADRE_TRY(statements_find_whole(statements, job, tables, error));
     return statements_each(statements, "read the checkpoints of a job",
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoint WHERE job = ?1 ORDER BY position", job,
         visit_checkpoint, &visitors, error);

@@ -76,13 +76,34 @@ static cadre_status from_3(struct statements *statements, struct cadre_error *er
         "UPDATE job SET first_us = started_us; UPDATE meta SET version = 4", error);
 }
 
+/* What older versions recorded with a time: submitted (1), started (2), generations (6) and the end
+ * (16) of each job. */
+static const char from_6_events[] =
+    "INSERT INTO event(job, number, time_us, kind, generation, position, tasks, restarted, state,"
+    " code, text)"
+    " SELECT job, row_number() OVER (PARTITION BY job ORDER BY time_us, kind, generation), time_us,"
+    "  kind, generation, position, tasks, restarted, state, code, text FROM ("
+    "  SELECT id AS job, submitted_us AS time_us, 1 AS kind, 0 AS generation, 0 AS position, tasks,"
+    "   0 AS restarted, 0 AS state, 0 AS code, '' AS text FROM job"
+    "  UNION ALL SELECT id, first_us, 2, 0, 0, tasks, 0, 0, 0, '' FROM job WHERE first_us > 0"
+    "  UNION ALL SELECT job, planned_us, 6, number, resume, members, restarted, 0, 0, '' FROM plan"
+    "   WHERE planned_us > 0"
+    "  UNION ALL SELECT id, ended_us, 16, 0, 0, 0, 0, state, code, text FROM job"
+    "   WHERE ended_us > 0);"
+    "DELETE FROM event WHERE number > 64 AND number <="
+    " (SELECT max(number) FROM event AS newest WHERE newest.job = event.job) - 4032;";
+_Static_assert(LIMIT_EVENTS_FIRST == 64 && LIMIT_EVENTS - LIMIT_EVENTS_FIRST == 4032,
+    "as many are kept as of new jobs");
+
 /* Version 5 has checksums: of its own tables and of those that newer versions add. */
 static cadre_status from_4(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "migrate it from version 4";
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_5, error));
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_6, error));
-    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 6", error));
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_7, error));
+    CADRE_TRY(statements_execute(statements, doing, from_6_events, error));
+    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 7", error));
     return schema_fill_sums(statements, error);
 }
 
@@ -91,13 +112,22 @@ static cadre_status from_5(struct statements *statements, struct cadre_error *er
 {
     static const char doing[] = "migrate it from version 5";
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_6, error));
-    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 6", error));
     return schema_fill_version_6(statements, error);
+}
+
+/* Version 7 has the events of jobs. */
+static cadre_status from_6(struct statements *statements, struct cadre_error *error)
+{
+    static const char doing[] = "migrate it from version 6";
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_7, error));
+    CADRE_TRY(statements_execute(statements, doing, from_6_events, error));
+    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 7", error));
+    return schema_fill_version_7(statements, error);
 }
 
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error)
 {
-    CADRE_ASSERT(version >= 1 && version < STORE_VERSION && STORE_VERSION == 6);
+    CADRE_ASSERT(version >= 1 && version < STORE_VERSION && STORE_VERSION == 7);
     CADRE_TRY(statements_execute(statements, "begin to migrate it", "BEGIN IMMEDIATE", error));
     cadre_status status = version == 1 ? from_1(statements, error) : CADRE_OK;
     if (status == CADRE_OK && version <= 2) {
@@ -106,8 +136,14 @@ cadre_status migrate(struct statements *statements, int version, struct cadre_er
     if (status == CADRE_OK && version <= 3) {
         status = from_3(statements, error);
     }
-    if (status == CADRE_OK) {
-        status = version <= 4 ? from_4(statements, error) : from_5(statements, error);
+    if (status == CADRE_OK && version <= 4) {
+        status = from_4(statements, error);
+    }
+    if (status == CADRE_OK && version == 5) {
+        status = from_5(statements, error);
+    }
+    if (status == CADRE_OK && version >= 5) {
+        status = from_6(statements, error);
     }
     if (status == CADRE_OK) {
         status = statements_execute(statements, "end to migrate it", "COMMIT", error);

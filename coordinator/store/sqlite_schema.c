@@ -122,6 +122,20 @@ const char schema_of_version_6[] =
     "  worker TEXT PRIMARY KEY NOT NULL, times INTEGER NOT NULL, sum INTEGER NOT NULL)"
     "  WITHOUT ROWID;";
 
+/* The history of each job. `task` is -1 where the event is of no task. */
+const char schema_of_version_7[] =
+    "CREATE TABLE event(" JOB_COLUMN
+    "  number INTEGER NOT NULL, time_us INTEGER NOT NULL, kind INTEGER NOT NULL,"
+    "  generation INTEGER NOT NULL DEFAULT 0, position INTEGER NOT NULL DEFAULT 0,"
+    "  task INTEGER NOT NULL DEFAULT -1, incarnation INTEGER NOT NULL DEFAULT 0,"
+    "  tasks INTEGER NOT NULL DEFAULT 0, undone INTEGER NOT NULL DEFAULT 0,"
+    "  restarted INTEGER NOT NULL DEFAULT 0, waited_us INTEGER NOT NULL DEFAULT 0,"
+    "  exit_code INTEGER NOT NULL DEFAULT 0, exit_signal INTEGER NOT NULL DEFAULT 0,"
+    "  state INTEGER NOT NULL DEFAULT 0, code INTEGER NOT NULL DEFAULT 0,"
+    "  worker TEXT NOT NULL DEFAULT '', roster TEXT NOT NULL DEFAULT '',"
+    "  text TEXT NOT NULL DEFAULT '', sum INTEGER NOT NULL DEFAULT 0,"
+    "  PRIMARY KEY(job, number)) WITHOUT ROWID;";
+
 #define SCHEMA_SUM                                                                                 \
     "(SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"          \
     " FROM (SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name))"
@@ -159,7 +173,13 @@ cadre_status schema_fill_sums(struct statements *statements, struct cadre_error 
 cadre_status schema_fill_version_6(struct statements *statements, struct cadre_error *error)
 {
     return statements_execute(statements, "fill in its checksums",
-        FILL_CHECKPOINT_SUMS("origin") FILL_CHECKPOINT_SUMS("checkpoint") FILL_META_SUMS, error);
+        FILL_CHECKPOINT_SUMS("origin") FILL_CHECKPOINT_SUMS("checkpoint"), error);
+}
+
+cadre_status schema_fill_version_7(struct statements *statements, struct cadre_error *error)
+{
+    return statements_execute(statements, "fill in its checksums",
+        "UPDATE event SET sum = " SUM_OF("event", EVENT_COLUMNS) ";" FILL_META_SUMS, error);
 }
 
 cadre_status statements_update_meta(
@@ -185,6 +205,7 @@ static cadre_status sqlite_schema_create(struct statements *statements,
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_4, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_5, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_6, error));
+    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_7, error));
     sqlite3_stmt *insert = NULL;
     if (sqlite3_prepare_v2(statements->database,
             "INSERT INTO meta(version, secret, job_id_max) VALUES(?1, ?2, 0)", -1, &insert,

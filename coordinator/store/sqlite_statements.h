@@ -60,6 +60,9 @@ enum statement {
     STATEMENT_CULPRIT_FORGOTTEN,
     STATEMENT_DRAINED,
     STATEMENT_UNDRAINED,
+    STATEMENT_EVENT,
+    STATEMENT_EVENT_LAST,
+    STATEMENT_EVENTS_DROPPED,
     STATEMENT_COUNT
 };
 
@@ -222,11 +225,14 @@ extern const char schema_of_version_3[];
 extern const char schema_of_version_4[];
 extern const char schema_of_version_5[];
 extern const char schema_of_version_6[];
+extern const char schema_of_version_7[];
 
 /* The cluster's number and every checksum, of a ledger that has none yet. */
 cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error);
-/* Those that changed in version 6, of a ledger whose own are whole. */
+/* Those that changed in version 6, of a ledger whose own are whole; version 7 is next. */
 cadre_status schema_fill_version_6(struct statements *statements, struct cadre_error *error);
+/* Those of the events, and of the ledger's own row. */
+cadre_status schema_fill_version_7(struct statements *statements, struct cadre_error *error);
 
 /* One transaction; `version` is lower than STORE_VERSION. */
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);
@@ -241,6 +247,17 @@ cadre_status statements_write(
 cadre_status statements_check(struct statements *statements,
     void (*visit)(void *user, struct job_id job, const char *what), void *user,
     struct cadre_error *error);
+
+/* sqlite_history.c: an event of a job, likewise. */
+cadre_status statements_write_event(struct statements *statements, struct job_id job,
+    const struct history_event *event, struct cadre_error *error);
+/* As store_ops.history. */
+cadre_status statements_history(struct statements *statements, struct job_id job, uint64_t after,
+    size_t max, void (*visit)(void *user, const struct history_event *event), void *user,
+    uint64_t *ret_last, struct cadre_error *error);
+/* The job exists, and its rows in these tables (ended by NULL) are whole. NOT_FOUND, DATA_LOSS. */
+cadre_status statements_find_whole(struct statements *statements, struct job_id job,
+    const char *const *tables, struct cadre_error *error);
 
 /* As store_ops.load. */
 cadre_status statements_load(struct statements *statements,

@@ -29,6 +29,9 @@
 #define CONSUMED_COLUMNS                                                                           \
     "stream, epoch, start, first, epoch_steps, steps, samples, fed_0, fed_1, expected_0,"          \
     " expected_1, provable"
+#define EVENT_COLUMNS                                                                              \
+    "number, time_us, kind, generation, position, task, incarnation, tasks, undone, restarted,"    \
+    " waited_us, exit_code, exit_signal, state, code, worker, roster, text"
 #define ENDING_COLUMNS "state, code, exit_code, text, committed"
 
 /* The checksum that a row should have. */
@@ -51,7 +54,7 @@ struct ledger_table {
 };
 
 /* Every table whose rows belong to a job; their first column is `job`. */
-#define LEDGER_TABLE_COUNT 18
+#define LEDGER_TABLE_COUNT 19
 extern const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT];
 
 #endif

@@ -415,6 +415,9 @@ cadre_status statements_write(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
     const struct core_record *core = record->record;
+    if (core == NULL) {
+        return statements_write_event(statements, record->job, record->event, error);
+    }
     switch (core->type) {
     case CORE_RECORD_JOB:
         return write_job(statements, record, error);

@@ -10,11 +10,12 @@
 #define CADRE_COORDINATOR_STORE_H
 
 #include "common/base/error.h"
+#include "common/model/history.h"
 #include "common/model/term.h"
 #include "coordinator/core/core.h"
 
 /* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
-#define STORE_VERSION 6
+#define STORE_VERSION 7
 
 #define STORE_SECRET_BYTES 32
 
@@ -28,9 +29,12 @@ struct store_placement {
     const char *worker;
 };
 
-/* A record of the core and the shell's additions to it. Everything is borrowed for the call. */
+/* A record of the core and the shell's additions to it; or an event of the history of `job`, which
+ * gets the next number of that job. Everything is borrowed for the call. */
 struct store_record {
-    const struct core_record *record;
+    const struct core_record *record;   /* NULL: it is an event */
+    const struct history_event *event;  /* without its number */
+    struct job_id job;                  /* of the event */
     uint64_t wall_us; /* when: of submitted, started, plan, ended */
     const void *spec; /* of CORE_RECORD_JOB: the packed job_spec */
     size_t spec_bytes;
@@ -140,6 +144,12 @@ struct store_ops {
     /* The rows of `cadre verify`. */
     cadre_status (*ledger)(struct store *store, struct job_id job, const struct store_walk *walk,
         struct cadre_error *error);
+    /* The events of a job with a number above `after`, at most `max`, in order; *ret_last is the
+     * number of its newest, 0: there is none. Of more than LIMIT_EVENTS the first
+     * LIMIT_EVENTS_FIRST and the newest are kept. */
+    cadre_status (*history)(struct store *store, struct job_id job, uint64_t after, size_t max,
+        void (*visit)(void *user, const struct history_event *event), void *user,
+        uint64_t *ret_last, struct cadre_error *error);
     /* The published checkpoints of a job, oldest first. */
     cadre_status (*checkpoints)(struct store *store, struct job_id job,
         void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,

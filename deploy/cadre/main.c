@@ -27,6 +27,7 @@ static const struct verb verbs[] = {
     {"get", "fetch the files that a job left", EXIT_CODES_QUERY, verb_get},
     {"trace", "show where the time of a step goes", EXIT_CODES_QUERY, verb_trace},
     {"metrics", "show what a job reported, by step", EXIT_CODES_QUERY, verb_metrics},
+    {"history", "show what happened to a job, and when", EXIT_CODES_QUERY, verb_history},
     {"verify", "prove what a job's steps consumed; compare two", EXIT_CODES_VERIFY, verb_verify},
     {"workers", "list the workers, and the GPUs of one", EXIT_CODES_QUERY, verb_workers},
     {"drain", "empty a worker; its tasks move to others", EXIT_CODES_QUERY, verb_drain},

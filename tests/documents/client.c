@@ -98,6 +98,7 @@ static void a_job_is_looked_at(void **state)
     cadre_job *job;
     cadre_verification *proof;
     cadre_job_series *metrics;
+    cadre_history *history;
     const cadre_trace_options next_five = {.steps = 5, .limit_us = 1000000};
     size_t spans = 0;
     OK(cadre_client_submit(client, &options, &submitted, NULL));
@@ -119,6 +120,10 @@ static void a_job_is_looked_at(void **state)
     OK(cadre_client_metrics(client, submitted.job, NULL, &metrics, NULL));
     assert_int_equal(metrics->count, 0); /* it reported nothing */
     cadre_result_release(metrics);
+    OK(cadre_client_history(client, submitted.job, 0, 0, &history, NULL));
+    assert_string_equal(cadre_event_kind_name(history->events[0].kind), "submitted");
+    assert_int_equal(history->events[history->count - 1].kind, CADRE_EVENT_ENDED);
+    cadre_result_release(history);
     assert_int_equal( /* only steps to come can be traced */
         cadre_client_trace(client, submitted.job, &next_five, count_spans, &spans, NULL),
         CADRE_FAILED_PRECONDITION);

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 
+import graph
 import rules
 
 Function = collections.namedtuple("Function", "name first lines")
@@ -46,7 +47,7 @@ def blank_comments(text):
 def list_files(root):
     """All text files of the tree except build folders and what starts with a dot (but for .ci)."""
     skipped = re.compile(r"^(build(-.*)?|__pycache__|\..*)$")
-    known = {".c", ".h", ".cu", ".py", ".sh", ".md", ".proto", ".txt", ".cmake", ""}
+    known = {".c", ".h", ".cu", ".py", ".sh", ".md", ".proto", ".txt", ".cmake", ".html", ".css", ".js", ""}
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not skipped.match(name) or name == ".ci")
         for name in sorted(names):
@@ -94,6 +95,9 @@ class Tidy:
                 self.check_includes(source)
                 self.check_calls(source)
                 self.check_lengths(source)
+            if source.kind in rules.PAGE_KINDS:
+                self.check_page(source)
+        self.check_modules()
         self.check_built()
         self.check_folders()
         self.check_readmes()
@@ -120,7 +124,7 @@ class Tidy:
     def check_licence(self, source):
         head = source.lines[:1] if source.is_c else source.lines[:2]
         script = source.kind in (".py", ".sh") or (source.lines and source.lines[0].startswith("#!"))
-        wanted = source.is_c or script or source.path.startswith("proto/cadre/")
+        wanted = source.is_c or script or source.path.startswith("proto/cadre/") or source.kind in rules.PAGE_KINDS
         wanted = wanted and not source.within(rules.TEMPLATES)
         if wanted and not any("SPDX-License-Identifier: Apache-2.0" in line for line in head):
             self.fault(source, 1, "licence", "start with SPDX-License-Identifier: Apache-2.0 and the purpose")
@@ -179,6 +183,29 @@ class Tidy:
             if function.lines > rules.FUNCTION_LINES_MAX:
                 self.fault(source, function.first, "length", f"{function.name} has {function.lines} lines, at most "
                            f"{rules.FUNCTION_LINES_MAX} are allowed")
+
+    def check_page(self, source):
+        """What the page of a browser may not do: parse text as HTML, run text, ask another origin."""
+        for number, line in enumerate(source.lines, 1):
+            for pattern, instead in rules.PAGE_BANNED:
+                match = re.search(pattern, line)
+                if match:
+                    self.fault(source, number, "page", f"{match.group()} is banned here; {instead}")
+        if len(source.lines) > rules.PAGE_LINES_MAX:
+            self.fault(source, len(source.lines), "length",
+                       f"a file of a page has at most {rules.PAGE_LINES_MAX} lines")
+
+    def check_modules(self):
+        """Modules of JavaScript import only modules of their folder, and none that needs it in turn."""
+        modules = {source.path: source for source in self.sources if source.kind == ".js"}
+        needed = {}
+        for path, source in modules.items():
+            names = re.findall(r'^(?:import|export)\b[^"]*?from "([^"]+)";', source.text, re.M)
+            needed[path] = [os.path.normpath(os.path.join(os.path.dirname(path), name)) for name in names]
+            for name in set(needed[path]) - set(modules):
+                self.fault(source, 1, "module", f"there is no module {name}")
+        for circle in graph.circles(needed):
+            self.fault(modules[circle[0]], 1, "module", f"need each other: {', '.join(circle)}")
 
     def check_built(self):
         """Each .c and .cu is named by a CMakeLists.txt of its folder or of one above it."""

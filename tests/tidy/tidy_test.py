@@ -77,6 +77,19 @@ class Rules(unittest.TestCase):
         self.fires("machine path", {"common/pure/README.md": "see /work/x\n"})
         self.quiet({"common/pure/README.md": "see ./work/x and a/home/b\n"})
 
+    def test_pages(self):
+        head = "// SPDX-License-Identifier: Apache-2.0\n"
+        good = {"a/b.js": head + 'import { c } from "./c.js";\n', "a/c.js": head + "export const c = 1; // \"//\"\n"}
+        self.quiet(good)
+        self.fires("licence", {"a/b.js": "let a;\n"})
+        self.fires("page", {"a/b.js": head + "a.innerHTML = name;\n"})
+        self.fires("page", {"a/b.js": head + 'fetch("https://example.org/x.js");\n'})
+        self.fires("page", {"a/b.html": f"<!-- {head[3:-1]} -->\n<p onclick=\"a()\">\n"})
+        self.fires("columns", {"a/b.css": f"/* {head[3:-1]} */\n" + "a" * 121 + "\n"})
+        self.fires("length", {"a/b.js": head + "a();\n" * 300})
+        self.fires("module", {"a/b.js": head + 'import { c } from "./c.js";\n'})
+        self.fires("module", good | {"a/c.js": head + 'import { b } from "./b.js";\n'})
+
     def test_licence_and_comments(self):
         self.fires("licence", {**source("common/base/b.c", ""), "common/base/b.c": "int a;\n"})
         self.fires("licence", {"tests/x": "#!/bin/sh\ntrue\n"})

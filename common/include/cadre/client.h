@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cadre/client_history.h"
 #include "cadre/job.h"
 #include "cadre/status.h"
 
@@ -378,6 +379,16 @@ typedef struct cadre_metrics_options {
  * too long or has control characters. (TensorBoard's scalars.) */
 CADRE_API cadre_status cadre_client_metrics(cadre_client *client, uint64_t job,
     const cadre_metrics_options *options, cadre_job_series **ret_metrics, const cadre_then *then);
+
+/* ---- what happened to a job (client_history.h) ---- */
+
+/* Fetches what happened to a job: events with a number above `after`, at most `limit` of them (0,
+ * or more than 1024: 1024). They are in the coordinator's ledger with what they describe, so they
+ * outlive its restarts, and are removed with the job. A step alone is no event. NOT_FOUND: there is
+ * no such job. DATA_LOSS: the ledger's record of them is damaged. (Kubernetes' events of an
+ * object; Ray's job events.) */
+CADRE_API cadre_status cadre_client_history(cadre_client *client, uint64_t job, uint64_t after,
+    uint32_t limit, cadre_history **ret_history, const cadre_then *then);
 
 /* ---- what tasks print, and what they leave ---- */
 

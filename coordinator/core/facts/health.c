@@ -443,6 +443,21 @@ static void text_blame(
     }
 }
 
+uint64_t health_slow(
+    const struct core *core, const struct job *job, uint64_t *ret_step, uint32_t *ret_slot)
+{
+    CADRE_ASSERT(job->progress_us <= core->now_us);
+    *ret_step = 0;
+    *ret_slot = NONE;
+    if (!job->slow || job->phase != PHASE_RUN || job->outcome != 0) {
+        return 0;
+    }
+    *ret_step = step_of(core, job);
+    *ret_slot = facts_health_culprit(core, job);
+    CADRE_ASSERT(*ret_slot == NONE || *ret_slot < job->tasks);
+    return core->now_us - job->progress_us;
+}
+
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);

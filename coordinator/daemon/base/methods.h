@@ -14,6 +14,7 @@ extern const struct rpc_server_ops checkpoint_ops;
 extern const struct rpc_server_ops drain_ops;
 extern const struct rpc_server_ops get_job_ops;
 extern const struct rpc_server_ops verify_ops;
+extern const struct rpc_server_ops history_ops;
 extern const struct rpc_server_ops list_jobs_ops;
 extern const struct rpc_server_ops list_workers_ops;
 extern const struct rpc_server_ops version_ops;

@@ -28,6 +28,7 @@ static const struct route routes[] = {
     {"jobs/*/metrics", METHOD_JOBS_METRICS, api_metrics, false},
     {"jobs/*/logs", METHOD_JOBS_LOGS, api_logs, false},
     {"jobs/*/verification", METHOD_JOBS_VERIFY, api_verification, false},
+    {"jobs/*/history", METHOD_JOBS_HISTORY, api_history, false},
     {"workers", METHOD_JOBS_LIST_WORKERS, api_workers, false},
     {"workers/*", METHOD_JOBS_LIST_WORKERS, api_worker, false},
     {"jobs/*/cancel", METHOD_JOBS_CANCEL, api_cancel, true},
@@ -115,8 +116,8 @@ static cadre_status may_ask(
     if (route == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
             "there is no %.100s: /api/ has version, cluster, jobs, jobs/ID, jobs/ID/shards, "
-            "jobs/ID/metrics, jobs/ID/logs, jobs/ID/verification, workers, workers/NAME; with POST "
-            "jobs/ID/cancel, workers/NAME/drain, workers/NAME/undrain",
+            "jobs/ID/metrics, jobs/ID/logs, jobs/ID/history, jobs/ID/verification, workers, "
+            "workers/NAME; with POST jobs/ID/cancel, workers/NAME/drain, workers/NAME/undrain",
             http_request_target(api->request)->path);
     }
     return authorize(&api->identity, route->method, error);

@@ -67,6 +67,9 @@ void api_jobs(const struct api_request *api);
 void api_job(const struct api_request *api);
 void api_shards(const struct api_request *api);
 
+/* api_history.c: what happened to a job. */
+void api_history(const struct api_request *api);
+
 /* Each of a job, answered later: api_metrics.c, api_logs.c, api_verification.c. */
 void api_metrics(const struct api_request *api);
 void api_logs(const struct api_request *api);

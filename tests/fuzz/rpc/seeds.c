@@ -34,6 +34,7 @@ const struct seed_method seed_methods[] = {
     {METHOD_JOBS_GET_OUTPUT, METHOD_SERVER_STREAM, "get_output_request"},
     {METHOD_JOBS_VERIFY, METHOD_UNARY, "verify_request"},
     {METHOD_JOBS_METRICS, METHOD_UNARY, "metrics_request"},
+    {METHOD_JOBS_HISTORY, METHOD_UNARY, "history_request"},
     {METHOD_JOBS_TRACE, METHOD_SERVER_STREAM, "trace_request"},
     {METHOD_JOBS_CHECKPOINT, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_DRAIN, METHOD_UNARY, "drain_request"},
@@ -271,6 +272,10 @@ void seed_message(struct prng *prng, struct seed_world *world, const struct seed
         struct metrics_request request = *(const struct metrics_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);
         wire_pack_metrics_request(&request, buffer, &error);
+    } else if (strcmp(kind, "history_request") == 0) {
+        struct history_request request = *(const struct history_request *)sample_of(prng, kind);
+        request.id.n = some_job(prng, world);
+        wire_pack_history_request(&request, buffer, &error);
     } else if (strcmp(kind, "trace_request") == 0) {
         struct trace_request request = *(const struct trace_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);

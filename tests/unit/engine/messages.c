@@ -156,6 +156,17 @@ void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uin
                 .text = ""}});
 }
 
+void stalled(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint32_t other)
+{
+    send(stage, link, job, slot,
+        &(struct task_up){.type = TASK_UP_STALL,
+            .stall = {.generation = stage->generation,
+                .position = position,
+                .slot = other,
+                .waited_us = SECOND}});
+}
+
 void consumed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
     uint64_t applied, const struct cursor *cursor, const struct consumption *consumption)
 {

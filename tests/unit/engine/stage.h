@@ -75,6 +75,9 @@ void distributed(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot
 void part(struct stage *stage, uint64_t link, uint64_t job, uint64_t position);
 void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     enum report_reason reason);
+/* The task waits in this step for the task of another slot. */
+void stalled(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint32_t other);
 /* As arrived(), with the consumption. */
 void consumed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
     uint64_t applied, const struct cursor *cursor, const struct consumption *consumption);

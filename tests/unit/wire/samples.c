@@ -47,6 +47,8 @@
     X(drain_request)                                                                               \
     X(metrics_request)                                                                             \
     X(metrics_response)                                                                            \
+    X(history_request)                                                                             \
+    X(history_response)                                                                            \
     X(trace_request)                                                                               \
     X(trace_response)                                                                              \
     X(verify_request)                                                                              \
@@ -164,6 +166,10 @@ const struct sample samples[] = {
     {"metrics_request, bare", &kinds[KIND_metrics_request], &metrics_all},
     {"metrics_response", &kinds[KIND_metrics_response], &sample_metrics},
     {"metrics_response, bare", &kinds[KIND_metrics_response], &metrics_none},
+    {"history_request", &kinds[KIND_history_request], &history_some},
+    {"history_request, bare", &kinds[KIND_history_request], &history_all},
+    {"history_response", &kinds[KIND_history_response], &history},
+    {"history_response, bare", &kinds[KIND_history_response], &history_bare},
     {"trace_request", &kinds[KIND_trace_request], &trace_request},
     {"trace_request, bare", &kinds[KIND_trace_request], &trace_request_bare},
     {"trace_response", &kinds[KIND_trace_response], &trace_response},

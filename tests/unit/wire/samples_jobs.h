@@ -248,6 +248,47 @@ const struct metrics_response sample_metrics = {.series = metric_series,
     .refused = 1509};
 static const struct metrics_response metrics_none = {.series_count = 0};
 
+static const struct history_request history_some = {.id = {1}, .after = 1600, .limit = 1024};
+static const struct history_request history_all = {.id = {UINT64_MAX}};
+static const struct history_event history_events[] = {
+    {.number = 1601,
+        .time_us = 1602,
+        .kind = HISTORY_GENERATION,
+        .generation = 1603,
+        .position = LIMIT_POSITION,
+        .slot = 7,
+        .incarnation = 1604,
+        .tasks = LIMIT_TASKS_PER_JOB,
+        .undone = 1605,
+        .restarted = true,
+        .waited_us = 1606,
+        .exit_code = -1,
+        .exit_signal = 9,
+        .state = JOB_FAILED,
+        .code = CADRE_UNAUTHENTICATED,
+        .worker = "host-a",
+        .roster = "0-2,5,...",
+        .text = "task 1 was lost"},
+    {.number = 1607,
+        .kind = HISTORY_SUBMITTED,
+        .slot = HISTORY_SLOT_NONE,
+        .worker = "",
+        .roster = "",
+        .text = ""},
+};
+#define HISTORY_JOB                                                                                \
+    {                                                                                              \
+        .id = {8}, .name = "j", .program = "p", .state = JOB_QUEUED, .message = "", .workers = 1,  \
+        .checkpoint = ""                                                                           \
+    }
+static const struct history_response history = {.job = HISTORY_JOB,
+    .events = history_events,
+    .event_count = 2,
+    .last = 1608,
+    .dropped = 1609,
+    .more = true};
+static const struct history_response history_bare = {.job = HISTORY_JOB};
+
 static const struct verify_response verify_bare = {
     .job = {.id = {8},
         .name = "j",
