@@ -249,6 +249,25 @@ cadre_status cadre_client_workers(cadre_client *client, const char *worker,
     return operation_launch(&query->base, status, &error, then);
 }
 
+static cadre_status read_login(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error)
+{
+    struct login_response response;
+    CADRE_TRY(wire_unpack_login_response(data, length, arena, &response, error));
+    *ret_result = view_login_new(&response, arena);
+    return *ret_result != NULL ? CADRE_OK : query_no_memory(error);
+}
+
+cadre_status cadre_client_login(
+    cadre_client *client, cadre_login **ret_login, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_login, (void **)ret_login, then);
+    if (query == NULL) {
+        return operation_new_status(client, then);
+    }
+    return query_ask(query, METHOD_JOBS_LOGIN, then);
+}
+
 static cadre_status read_version(const void *data, size_t length, struct wire_arena *arena,
     void **ret_result, struct cadre_error *error)
 {

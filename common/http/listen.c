@@ -9,7 +9,7 @@
 
 #include "common/base/tcp_address.h"
 
-#define BACKLOG 512
+#define BACKLOG 1024 /* those that come between two runs of the server */
 
 static cadre_status no_address(const char *address, struct cadre_error *error)
 {

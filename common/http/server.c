@@ -21,8 +21,14 @@
 
 #define REQUEST_BYTES ((size_t)16 * 1024)
 #define IDLE_S        5U
-#define CUT_MAX       32U /* connections that are being closed to make room */
-#define TLS_SUITES    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
+/* With more connections than these libmicrohttpd is run this often, so that many requests that come
+ * one by one do not wake the loop each. */
+#define CALM_CONNECTIONS 64
+#define BUSY_RUN_MS      40
+
+#define CUT_MAX    32U /* connections that are being closed to make room */
+#define TLS_SUITES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 struct http_server {
     struct http_options options; /* its `tls` is NULL on loopback */
@@ -34,6 +40,7 @@ struct http_server {
     struct visits visits;
     struct http_requests requests;
     uint64_t looked_us; /* when slow connections were last looked for */
+    bool busy;          /* the timer runs libmicrohttpd, and its epoll is not watched */
     bool closed_some;   /* connections, in this run */
 };
 
@@ -238,6 +245,18 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 /* ---- the loop ---- */
 
 static void on_timer(uv_timer_t *timer);
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+static void watch_epoll(struct http_server *server)
+{
+    bool busy = server->visits.count > CALM_CONNECTIONS;
+    if (busy && !server->busy) {
+        uv_poll_stop(&server->poll);
+    } else if (!busy && server->busy) {
+        uv_poll_start(&server->poll, UV_READABLE, on_ready);
+    }
+    server->busy = busy;
+}
 
 static void http_server_run(struct http_server *server)
 {
@@ -252,9 +271,11 @@ static void http_server_run(struct http_server *server)
     } while (server->closed_some);
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     bool waits = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES;
-    if (server->visits.count > 0 && (!waits || wait_ms > CADRE_US_PER_S / CADRE_US_PER_MS)) {
+    watch_epoll(server);
+    uint64_t longest_ms = server->busy ? BUSY_RUN_MS : CADRE_US_PER_S / CADRE_US_PER_MS;
+    if (server->visits.count > 0 && (!waits || wait_ms > longest_ms)) {
         waits = true;
-        wait_ms = CADRE_US_PER_S / CADRE_US_PER_MS;
+        wait_ms = longest_ms;
     }
     if (waits) {
         uv_timer_start(&server->timer, on_timer, wait_ms, 0);

@@ -252,6 +252,16 @@ struct list_workers_response {
     size_t count;
 };
 
+/* Jobs.Login: where the pages are, and a token for them with the caller's rights. */
+struct login_response {
+    const char *token;
+    uint64_t expires_us; /* wall clock */
+    const char *role;
+    const char *name;
+    const char *http; /* HOST:PORT; "": no page is served */
+    bool http_tls;
+};
+
 struct version_response {
     const char *version;
     uint32_t agent_protocol;

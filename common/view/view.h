@@ -29,6 +29,9 @@ cadre_job_series *view_series_new(
 /* What happened to a job, and when. */
 cadre_history *view_history_new(const struct history_response *response, struct wire_arena *arena);
 
+/* Where the coordinator's pages are. */
+cadre_login *view_login_new(const struct login_response *response, struct wire_arena *arena);
+
 /* The coordinator's version. */
 cadre_coordinator_version *view_version_new(
     const struct version_response *response, struct wire_arena *arena);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The coordinator's version, from the model struct to the public one. */
+ * The coordinator's version and where its pages are, from the model structs to the public ones. */
 #include "common/view/result.h"
 #include "common/view/view.h"
 
@@ -16,4 +16,18 @@ cadre_coordinator_version *view_version_new(
             .workers = response->workers};
     }
     return version;
+}
+
+cadre_login *view_login_new(const struct login_response *response, struct wire_arena *arena)
+{
+    cadre_login *login = result_new(sizeof *login, arena);
+    if (login != NULL) {
+        *login = (cadre_login){.token = response->token,
+            .expires_us = response->expires_us,
+            .role = response->role,
+            .name = response->name,
+            .http = response->http,
+            .http_tls = response->http_tls};
+    }
+    return login;
 }

@@ -30,6 +30,7 @@
 #define METHOD_JOBS_CHECKPOINT    "/cadre.v1.Jobs/Checkpoint"
 #define METHOD_JOBS_DRAIN         "/cadre.v1.Jobs/Drain"
 #define METHOD_JOBS_LIST_WORKERS  "/cadre.v1.Jobs/ListWorkers"
+#define METHOD_JOBS_LOGIN         "/cadre.v1.Jobs/Login"
 #define METHOD_JOBS_VERSION       "/cadre.v1.Jobs/Version"
 
 /* Which side sends more than one message. */
@@ -64,6 +65,7 @@ enum method_shape {
     X(METHOD_JOBS_CHECKPOINT, METHOD_UNARY)                                                        \
     X(METHOD_JOBS_DRAIN, METHOD_UNARY)                                                             \
     X(METHOD_JOBS_LIST_WORKERS, METHOD_UNARY)                                                      \
+    X(METHOD_JOBS_LOGIN, METHOD_UNARY)                                                             \
     X(METHOD_JOBS_VERSION, METHOD_UNARY)
 
 #endif

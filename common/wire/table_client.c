@@ -149,6 +149,16 @@ ROWS(ListWorkersResponse) = {
 };
 TABLE_WITH(ListWorkersResponse, list_workers_response, .limit_bytes = LIMIT_FRAME_BYTES);
 
+ROWS(LoginResponse) = {
+    TEXT(LoginResponse, token, decode_text),
+    COPY(LoginResponse, expires_us),
+    TEXT(LoginResponse, role, decode_name_or_empty),
+    TEXT(LoginResponse, name, decode_name_or_empty),
+    TEXT(LoginResponse, http, decode_text),
+    BOOL(LoginResponse, http_tls),
+};
+TABLE_WITH(LoginResponse, login_response, .limit_bytes = LIMIT_FRAME_BYTES);
+
 ROWS(VersionResponse) = {
     TEXT(VersionResponse, version, decode_name_or_empty),
     COPY(VersionResponse, agent_protocol),

@@ -62,6 +62,7 @@ WIRE_TABLE(GetOutputRequest, struct get_output_request);
 WIRE_TABLE(DrainRequest, struct drain_request);
 WIRE_TABLE(ListWorkersRequest, struct list_workers_request);
 WIRE_TABLE(ListWorkersResponse, struct list_workers_response);
+WIRE_TABLE(LoginResponse, struct login_response);
 WIRE_TABLE(VersionResponse, struct version_response);
 
 /* table_metrics.c */

@@ -80,6 +80,7 @@ void wire_arena_free(struct wire_arena *arena);
     X(verify_response, VerifyResponse)                                                             \
     X(list_workers_request, ListWorkersRequest)                                                    \
     X(list_workers_response, ListWorkersResponse)                                                  \
+    X(login_response, LoginResponse)                                                               \
     X(version_response, VersionResponse)
 
 #define WIRE_DECLARE(name, m)                                                                      \

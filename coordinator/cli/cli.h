@@ -87,6 +87,8 @@ int verb_workers(const struct cli *cli, int argc, char **argv);
 int verb_pki(const struct cli *cli, int argc, char **argv);
 /* top.c: shows the cluster again and again. */
 int verb_top(const struct cli *cli, int argc, char **argv);
+/* dashboard.c: prints the address of the coordinator's page. */
+int verb_dashboard(const struct cli *cli, int argc, char **argv);
 /* queries.c: prints the versions of this command and of the coordinator. */
 int verb_version(const struct cli *cli, int argc, char **argv);
 

@@ -327,6 +327,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     }
     daemon->started_us = clock_wall_us();
     daemon->cleaned_us = clock_monotonic_us();
+    CADRE_TRY(login_key_make(&daemon->login_key, error));
     CADRE_TRY(open_state(daemon, &store, error));
     CADRE_TRY(open_engine(daemon, store, error));
     load_known_jobs(daemon);

@@ -394,7 +394,8 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
         .user = daemon,
         .tls = tls_of(daemon),
         .refused_uri = "spiffe://cadre/worker/"};
-    return http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, NULL, error);
+    return http_server_open(
+        rpc_loop_uv(daemon->loop), &options, &daemon->http, &daemon->http_port, error);
 }
 
 void metrics_on_tls_event(enum rpc_tls_event event, const char *text, void *user)

@@ -46,6 +46,7 @@ static const struct method_row method_rows[] = {
     {METHOD_JOBS_CHECKPOINT, &checkpoint_ops, REQUEST_BYTES},
     {METHOD_JOBS_DRAIN, &drain_ops, REQUEST_BYTES},
     {METHOD_JOBS_LIST_WORKERS, &list_workers_ops, REQUEST_BYTES},
+    {METHOD_JOBS_LOGIN, &login_ops, REQUEST_BYTES},
     {METHOD_JOBS_VERSION, &version_ops, REQUEST_BYTES},
 };
 

@@ -34,6 +34,7 @@ static const struct verb verbs[] = {
     {"undrain", "a worker that was drained takes tasks again", EXIT_CODES_QUERY, verb_undrain},
     {"pki", "make and show the certificates of a cluster", EXIT_CODES_LOCAL, verb_pki},
     {"top", "watch the cluster: jobs, workers, speeds", EXIT_CODES_QUERY, verb_top},
+    {"dashboard", "print the address of the page for a browser", EXIT_CODES_QUERY, verb_dashboard},
     {"version", "print the versions of this command and the coordinator", EXIT_CODES_QUERY,
         verb_version},
     {.name = NULL},

@@ -99,6 +99,7 @@ static void a_job_is_looked_at(void **state)
     cadre_verification *proof;
     cadre_job_series *metrics;
     cadre_history *history;
+    cadre_login *login;
     const cadre_trace_options next_five = {.steps = 5, .limit_us = 1000000};
     size_t spans = 0;
     OK(cadre_client_submit(client, &options, &submitted, NULL));
@@ -120,6 +121,9 @@ static void a_job_is_looked_at(void **state)
     OK(cadre_client_metrics(client, submitted.job, NULL, &metrics, NULL));
     assert_int_equal(metrics->count, 0); /* it reported nothing */
     cadre_result_release(metrics);
+    OK(cadre_client_login(client, &login, NULL));
+    assert_true(login->token[0] != '\0');
+    cadre_result_release(login);
     OK(cadre_client_history(client, submitted.job, 0, 0, &history, NULL));
     assert_string_equal(cadre_event_kind_name(history->events[0].kind), "submitted");
     assert_int_equal(history->events[history->count - 1].kind, CADRE_EVENT_ENDED);

@@ -17,7 +17,9 @@ from learning import learner
 from recording import Lost, Recording, Replay, must_notice, wait_for_sync
 from testing import Failure, check, check_equal, check_in, run, wait_for
 
-KEPT = 3  # --keep-jobs
+KEPT = 4  # --keep-jobs
+REPORTER = os.environ.get("CADRE_TEST_REPORTER", "")
+REPORTED = 80
 LEAVES = script("""mkdir -p "$CADRE_OUTPUT_DIR/deep/deeper"
 echo one > "$CADRE_OUTPUT_DIR/one"; echo two > "$CADRE_OUTPUT_DIR/deep/two"
 echo three > "$CADRE_OUTPUT_DIR/deep/deeper/three"; echo said""")
@@ -25,6 +27,12 @@ echo three > "$CADRE_OUTPUT_DIR/deep/deeper/three"; echo said""")
 
 def digest(content):
     return hashlib.sha256(content).hexdigest()
+
+
+def losses(client, job):
+    """What reporter.c reported, by step."""
+    answer = client.jobs.Metrics(jobs_pb2.MetricsRequest(id=job, names=["loss"]), timeout=CALL_S)
+    return [[point.step, point.value] for series in answer.series for point in series.points]
 
 
 # ---- what happens ----
@@ -70,6 +78,13 @@ class History:
         paths = [info.checkpoint, info.checkpoint.replace(".json", ".safetensors")]
         self.recording.promise("checkpoint", since="published", job=job,
                                outputs={path: digest(self.client.output(job, path)) for path in paths})
+
+    def reports(self):
+        """A job whose values come in several writes."""
+        with open(REPORTER, "rb") as file:
+            job = self.submit("reports", file.read(), arguments=["steps", str(REPORTED), "pause", "5"])
+        self.ended(job, SUCCEEDED)
+        check_equal(losses(self.client, job), [[step, 1000 - step] for step in range(1, REPORTED + 1)], "its values")
 
     def wait_forever(self):
         """A job that stands still says nothing that would have to be on the disk at once: what was recorded of its
@@ -149,6 +164,7 @@ class History:
         self.running(learns)
         self.checkpoint(learns)
         self.ended(learns, SUCCEEDED)
+        self.reports()
         waits = self.submit("waits", script("exit 0"), workers=5)
         self.client.cancel(waits)
         self.ended(waits, CANCELLED)
@@ -301,9 +317,16 @@ class After:
             self.check_end(there.get(facts["job"]), facts)
         for job in there:
             self.client.log(job)  # of which nothing is promised but that it can be read
+            self.check_values(job)
         for facts in self.of("left") + self.of("checkpoint"):
             if facts["job"] in there:
                 self.check_left(facts)
+
+    def check_values(self, job):
+        """They are not synced, as logs are not: those of some steps from the first on are there, and no others."""
+        there = losses(self.client, job)
+        check_equal(there, [[step, 1000 - step] for step in range(1, len(there) + 1)], f"values of job {job}")
+        check(len(there) <= REPORTED, f"values that job {job} never reported: {there}")
 
     def check_end(self, info, facts):
         for name in ("state", "exit_code", "message"):

@@ -539,6 +539,21 @@ typedef struct cadre_coordinator_version {
     uint64_t workers;        /* that are connected */
 } cadre_coordinator_version;
 
+/* Where the pages of a coordinator are: the result of cadre_client_login(). */
+typedef struct cadre_login {
+    const char *token;   /* for "Authorization: Bearer TOKEN": a secret of its holder */
+    uint64_t expires_us; /* Unix time; a start of the coordinator makes it void before */
+    const char *role;    /* whose rights it has, as "viewer"; "local": a Unix socket, all rights */
+    const char *name;    /* of the certificate, or "" */
+    const char *http;    /* HOST:PORT of its pages; "": it serves none (--http) */
+    bool http_tls;       /* they are off loopback: each browser has to show a certificate */
+} cadre_login;
+
+/* Fetches where the coordinator's pages are, with a token that has the rights of this client and
+ * expires after 12 hours. PERMISSION_DENIED: the certificate is a worker's. */
+CADRE_API cadre_status cadre_client_login(
+    cadre_client *client, cadre_login **ret_login, const cadre_then *then);
+
 /* Fetches the coordinator's version. */
 CADRE_API cadre_status cadre_client_version(
     cadre_client *client, cadre_coordinator_version **ret_version, const cadre_then *then);

@@ -12,6 +12,7 @@
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
+#include "coordinator/daemon/base/login_token.h"
 #include "coordinator/daemon/base/options.h"
 #include "coordinator/engine/engine.h"
 
@@ -90,6 +91,8 @@ struct daemon {
     uint64_t started_us;               /* wall clock */
     struct storage *storage;           /* how much is kept; NULL: not counted */
     struct http_server *http;          /* NULL: none */
+    int http_port;                     /* that it serves */
+    struct login_key login_key;        /* of the tokens of this start */
     struct answer_cache *answer_cache; /* of the pages of http; NULL: nothing is kept */
     struct api_deferred *deferred_answers; /* that are being made, for the pages of http */
     struct proof *proof;                   /* of those the one at work; others wait behind it */

@@ -22,6 +22,8 @@ extern const struct rpc_server_ops version_ops;
 extern const struct rpc_server_ops metrics_ops;
 /* job_trace.c */
 extern const struct rpc_server_ops trace_ops;
+/* login.c */
+extern const struct rpc_server_ops login_ops;
 /* watch.c */
 extern const struct rpc_server_ops watch_ops;
 /* logs.c */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#include <strings.h>
 
+#include "common/base/clock.h"
 #include "coordinator/daemon/pages/api.h"
 
 /* Whether every process of this host may call all methods over TCP, without TLS: then the page may
@@ -16,6 +18,15 @@ static bool is_open_to_host(const struct daemon *daemon)
     return tcp && daemon->tls == NULL;
 }
 
+/* The token of "Authorization: Bearer TOKEN"; NULL: there is none. */
+static const char *token_of(const struct http_request *request)
+{
+    static const char scheme[] = "Bearer ";
+    const char *header = http_request_header(request, "Authorization");
+    bool has = header != NULL && strncasecmp(header, scheme, sizeof scheme - 1) == 0;
+    return has ? header + sizeof scheme - 1 : NULL;
+}
+
 cadre_status api_identify(struct daemon *daemon, const struct http_request *request,
     struct tls_identity *ret_identity, struct cadre_error *error)
 {
@@ -29,6 +40,11 @@ cadre_status api_identify(struct daemon *daemon, const struct http_request *requ
     if (is_open_to_host(daemon)) {
         *ret_identity = (struct tls_identity){.role = TLS_ROLE_LOCAL};
         return CADRE_OK;
+    }
+    const char *token = token_of(request);
+    if (token != NULL) {
+        return login_token_check(&daemon->login_key, token, clock_wall_us() / CADRE_US_PER_S,
+            ret_identity, error);
     }
     return cadre_error_set(error, CADRE_UNAUTHENTICATED,
         "the coordinator does not answer to every process of this host: run `cadre dashboard`, "

@@ -39,6 +39,7 @@ const struct seed_method seed_methods[] = {
     {METHOD_JOBS_CHECKPOINT, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_DRAIN, METHOD_UNARY, "drain_request"},
     {METHOD_JOBS_LIST_WORKERS, METHOD_UNARY, "list_workers_request"},
+    {METHOD_JOBS_LOGIN, METHOD_UNARY, NULL},
     {METHOD_JOBS_VERSION, METHOD_UNARY, NULL},
     {"/grpc.health.v1.Health/Check", METHOD_UNARY, KIND_HEALTH},
     {"/grpc.health.v1.Health/Watch", METHOD_SERVER_STREAM, KIND_HEALTH},

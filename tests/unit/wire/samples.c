@@ -55,6 +55,7 @@
     X(verify_response)                                                                             \
     X(list_workers_request)                                                                        \
     X(list_workers_response)                                                                       \
+    X(login_response)                                                                              \
     X(version_response)
 
 KINDS(KIND)
@@ -181,6 +182,8 @@ const struct sample samples[] = {
     {"list_workers_request", &kinds[KIND_list_workers_request], &list_worker},
     {"list_workers_request, all", &kinds[KIND_list_workers_request], &list_all_workers},
     {"list_workers_response", &kinds[KIND_list_workers_response], &list_workers},
+    {"login_response", &kinds[KIND_login_response], &login},
+    {"login_response, bare", &kinds[KIND_login_response], &login_bare},
     {"version_response", &kinds[KIND_version_response], &version},
     {"version_response, bare", &kinds[KIND_version_response], &version_bare},
 };

@@ -330,6 +330,13 @@ static const struct version_response version = {.version = "0.2.0",
     .started_us = 3,
     .jobs_live = 4,
     .workers = 5};
+static const struct login_response login = {.token = "viewer~1~v~00",
+    .expires_us = 1700,
+    .role = "viewer",
+    .name = "v",
+    .http = "127.0.0.1:9464",
+    .http_tls = true};
+static const struct login_response login_bare = {.token = "", .role = "", .name = "", .http = ""};
 static const struct version_response version_bare = {.version = ""};
 
 #endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre dashboard`: the address of the page in a browser, with a token of the caller's role. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/render/json.h"
+
+#define URL_BYTES 640
+
+struct dashboard_options {
+    struct cli_common common;
+    bool print;
+};
+
+/* "127.0.0.1:9464" in two. */
+struct dashboard_host {
+    char host[256];
+    const char *port;
+};
+
+static bool is_loopback(const char *address)
+{
+    static const char *const prefixes[] = {"127.", "localhost:", "[::1]:", "unix:"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        is = is || strncmp(address, prefixes[i], strlen(prefixes[i])) == 0;
+    }
+    return is;
+}
+
+static struct dashboard_host split_host(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    struct dashboard_host split = {.port = colon != NULL ? colon + 1 : ""};
+    snprintf(split.host, sizeof split.host, "%.*s",
+        colon != NULL ? (int)(colon - address) : (int)strlen(address), address);
+    return split;
+}
+
+/* The token is behind the "#": a browser sends that to no server. */
+static void make_url(const cadre_login *login, char url[URL_BYTES])
+{
+    if (login->http_tls) {
+        snprintf(url, URL_BYTES, "https://%s/", login->http);
+    } else {
+        snprintf(url, URL_BYTES, "http://%s/#token=%s", login->http, login->token);
+    }
+}
+
+/* What a person has to know of the address. */
+static void print_notes(const struct invocation *invocation, const cadre_login *login)
+{
+    const char *coordinator = invocation_address(invocation);
+    char date[64];
+    time_t seconds = (time_t)(login->expires_us / CADRE_US_PER_S);
+    struct tm broken;
+    if (login->http_tls) {
+        fputs("The browser has to show a certificate of the cluster. It imports yours from:\n"
+              "  openssl pkcs12 -export -in cert.pem -inkey key.pem -certfile ca.pem -out me.p12\n",
+            stderr);
+        return;
+    }
+    localtime_r(&seconds, &broken);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M", &broken);
+    fprintf(stderr,
+        "It has a token with your rights (%s) until %s, or until the coordinator is started\n"
+        "again: give it to no one else.\n",
+        login->role, date);
+    if (!is_loopback(coordinator)) {
+        struct dashboard_host page = split_host(login->http);
+        struct dashboard_host host = split_host(coordinator);
+        fprintf(stderr,
+            "The coordinator serves the page on its own host only. Bring it to this one first:\n"
+            "  ssh -N -L %s:%s:%s %s\n",
+            page.port, page.host, page.port, host.host);
+    }
+}
+
+static json_t *json_of_login(const cadre_login *login, const char *url)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "url", json_string(url));
+    json_object_set_new(json, "http", json_string(login->http));
+    json_object_set_new(json, "tls", json_boolean(login->http_tls));
+    json_object_set_new(json, "role", json_string(login->role));
+    json_object_set_new(json, "name", json_string(login->name));
+    json_object_set_new(json, "token", json_string(login->token));
+    json_object_set_new(json, "expires_us", json_integer((json_int_t)login->expires_us));
+    return json;
+}
+
+static int dashboard_show(const struct invocation *invocation,
+    const struct dashboard_options *options, const cadre_login *login)
+{
+    char url[URL_BYTES];
+    if (login->http[0] == '\0') {
+        return invocation_fail_with(invocation, CADRE_FAILED_PRECONDITION,
+            "the coordinator serves no page: start it with --http 127.0.0.1:9464, or with "
+            "CADRE_COORDINATOR_HTTP set to that");
+    }
+    make_url(login, url);
+    if (options->common.json) {
+        return invocation_print_status(invocation, json_print(json_of_login(login, url), stdout));
+    }
+    puts(url);
+    if (!options->print) {
+        print_notes(invocation, login);
+    }
+    return CLI_DONE;
+}
+
+int verb_dashboard(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+        {OPTION_ROW(FLAG, "print", struct dashboard_options, print, NULL, NULL),
+            .help = "Print the address only."},
+    };
+    static const struct option_table table = {.program = "cadre dashboard",
+        .usage = "",
+        .summary =
+            "Prints the address of the coordinator's page for a browser: workers, queue, jobs with "
+            "their curves, history and logs. The address has a token with your rights: those of "
+            "your certificate's role, and all on a Unix socket. It is valid for 12 hours, and "
+            "until the coordinator is started again. The coordinator's --http serves the page.",
+        .notes = "  cadre dashboard\n"
+                 "  xdg-open \"$(cadre dashboard --print)\"\n"
+                 "  cadre -c cluster:9460 --tls-dir ~/cadre dashboard     from another host\n"
+                 "\n"
+                 "The token is behind the #, which a browser sends to no server; the page takes\n"
+                 "it out of the address. A script sends \"Authorization: Bearer TOKEN\".\n",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 0};
+    struct dashboard_options options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    cadre_login *login = NULL;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
+        invocation_connect(&invocation, NULL, &client, &code)) {
+        cadre_status status = cadre_client_login(client, &login, NULL);
+        code = status == CADRE_OK ? dashboard_show(&invocation, &options, login)
+                                  : invocation_fail(&invocation, status);
+        code = invocation_end(&invocation, code);
+    }
+    cadre_result_release(login);
+    cadre_client_release(client);
+    invocation_close(&invocation);
+    return code;
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What browsers cost the coordinator: its CPU beside a job with steps of 1 ms, without and with 200 of them."""
+import os
+import time
+
+from driver import programs
+from driver.samples import percent, print_table, shown
+
+TITLE = "the coordinator's CPU beside a job with steps of 1 ms, and HTTP clients that poll once a second"
+CLIENTS = (0, 200)
+SECONDS = 10
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHOWN = (("CPU, % of a core", "cpu_percent"), ("CPU of a step, us", "cpu_step_us"), ("steps/s", "steps_per_s"),
+         ("answers/s", "answers_per_s"), ("p50, ms", "p50_ms"), ("p99, ms", "p99_ms"))
+
+
+def cpu_s(pid):
+    """As the scheduler counts it: to the nanosecond, of all threads."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total / 1e9
+
+
+def watched(cluster, port, job, clients):
+    pid = cluster.coordinator.process.pid
+    began_s, began_cpu_s, position = time.monotonic(), cpu_s(pid), cluster.client.get(job).position
+    found = {}
+    if clients > 0:
+        said = programs.run(programs.DEBIAN_PYTHON, "-B", os.path.join(HERE, "clients.py"), str(port), str(job),
+                            str(clients), str(SECONDS))
+        found = programs.figures(said)
+    else:
+        time.sleep(SECONDS)
+    used_s, took_s = cpu_s(pid) - began_cpu_s, time.monotonic() - began_s
+    steps = cluster.client.get(job).position - position
+    found["cpu_percent"] = 100 * used_s / took_s
+    found["steps_per_s"] = steps / took_s
+    found["cpu_step_us"] = used_s * 1e6 / steps
+    found["answers_per_s"] = found.get("answers", 0) / took_s
+    return found
+
+
+def run_round(samples):
+    from client import RUNNING
+    from cluster import Cluster
+    from http_api import OPEN
+    from pages import http_port
+    from testing import wait_for
+    with open(programs.program("bench_reporting"), "rb") as file:
+        program = file.read()
+    with Cluster(workers=1, slots=1, coordinator=OPEN) as cluster:
+        job = cluster.client.submit(program, arguments=[str(10 ** 9), "1000", "1"])
+        wait_for("it runs", lambda: (info := cluster.client.get(job)).state == RUNNING and info.position > 100)
+        for clients in CLIENTS:
+            samples.measure(f"{clients} clients", clients,
+                            lambda c=clients: watched(cluster, http_port(cluster.coordinator), job, c))
+        cluster.cadre("cancel", str(job))
+
+
+def report(samples):
+    rows = []
+    for clients in CLIENTS:
+        row = f"{clients} clients"
+        rows.append([row, *(shown(samples.median(row, clients, name)) for _, name in SHOWN),
+                     percent(samples.disturbed(row))])
+    print_table(["", *(title for title, _ in SHOWN), "others"], rows)
+    # A step costs the coordinator something, and clients that share its CPUs make fewer of them.
+    step_us = samples.median("0 clients", 0, "cpu_step_us")
+    row, column = f"{CLIENTS[-1]} clients", CLIENTS[-1]
+    used, steps_per_s = samples.median(row, column, "cpu_percent"), samples.median(row, column, "steps_per_s")
+    if step_us is not None and used is not None:
+        more = used - step_us * steps_per_s / 1e4
+        print(f"  more with {CLIENTS[-1]} clients, at as many steps: {more:.2f}% of a core")
