@@ -496,8 +496,7 @@ struct core_task_view {
     bool here;         /* it said hello, is not dismissed and has not exited, as far as is known */
     uint32_t attempts; /* how often the slot was started in this generation; its last task: */
     uint64_t attempts_generation; /* in the one of this number */
-    /* Of a parameter server: the incarnation whose memory it takes over, if that worker has it, or
-     * 0. */
+    /* Of a parameter server: the incarnation whose memory it takes over; 0: that worker has none */
     uint64_t predecessor;
     struct task_backed backed; /* as in task_member */
     uint64_t waited_us; /* sum of waits of over a second for the slot's tasks, since core_init */
@@ -529,10 +528,10 @@ struct core_job_view {
     bool restores;
     struct ps_job ps_job;
     uint64_t stalled_us, stalled_step; /* how long a slow step has not ended (0: none), and which */
-    uint32_t stalled_slot;             /* the task that is waited for; UINT32_MAX: not known */
-    bool formed;        /* its tasks are in `generation`; else that has ended, with no plan since */
-    uint32_t waits_for; /* slot that others wait for for over a second; UINT32_MAX: none, unknown */
-    uint64_t waited_us; /* then: since the last step ended */
+    uint32_t stalled_slot; /* the task that is waited for; UINT32_MAX: not known */
+    bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
+    uint32_t waits_for; /* slot waited for for over a second, so long; UINT32_MAX: none, unknown */
+    uint64_t waited_us;
 };
 
 /* The job's state for showing; false: not live. */
@@ -548,8 +547,7 @@ void core_job_task(
     const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
 /* The slot of rank `rank` of the job's generation. */
 uint32_t core_job_member(const struct core *core, struct job_id job, uint32_t rank);
-/* The i-th worker daemon of the job (in no particular order), its link, and how many roster members
- * it has. */
+/* The i-th worker daemon of the job (in no order), its link, and how many members it has. */
 void core_job_worker(const struct core *core, struct job_id job, uint32_t i,
     struct worker_id *ret_worker, struct link_id *ret_link, uint32_t *ret_members);
 

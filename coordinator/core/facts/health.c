@@ -41,6 +41,7 @@ static void stall_begins(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_RUN);
     job->stalled = true;
+    job->stall_since_us = job->progress_us;
     job->stall_slot = NONE;
     job->waited_slot = NONE;
     job->stall_position = 0;
@@ -218,13 +219,13 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     CADRE_ASSERT(job->waited_slot == NONE || job->waited_slot < job->tasks);
 }
 
-/* Others have waited for the slot's task since `since_us`; NONE: it is not known for which. */
-static void waited_for(struct core *core, struct job *job, uint32_t slot, uint64_t since_us)
+/* Others have waited for the slot's task since the stall began; NONE: it is not known for which. */
+static void waited_for(struct core *core, struct job *job, uint32_t slot)
 {
-    CADRE_ASSERT(since_us <= core->now_us);
+    CADRE_ASSERT(job->stall_since_us <= core->now_us);
     CADRE_ASSERT(slot == NONE || slot < job->tasks);
     if (slot != NONE) {
-        job_task(core, job, slot)->waited_us += core->now_us - since_us;
+        job_task(core, job, slot)->waited_us += core->now_us - job->stall_since_us;
     }
 }
 
@@ -242,13 +243,12 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
             job->median_us -= by_us < job->median_us ? by_us : job->median_us;
         }
     }
-    uint64_t before_us = job->progress_us;
     job->progress_us = core->now_us;
     bool earlier = steps > 0 && job->applied.least <= job->stall_position;
     if (!job->stalled || earlier) {
         return; /* late reports of steps before the one that tasks wait in */
     }
-    waited_for(core, job, job->waited_slot, before_us);
+    waited_for(core, job, job->waited_slot);
     job->stall_stamp++;
     job->stall_slot = NONE;
     job->waited_slot = NONE;
@@ -404,7 +404,7 @@ void health_stall_timeout(struct core *core, struct job *job)
     text_add_u64(&text, halted ? job->halt_at : step_of(core, job));
     text_add(&text, " for ");
     text_time(&text, core->now_us - job->progress_us);
-    waited_for(core, job, slot, job->progress_us);
+    waited_for(core, job, slot);
     task_dismiss(core, job, slot, DISMISSED_SILENT);
     generation_abort(core, job, sentence, false);
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
@@ -414,8 +414,8 @@ uint32_t health_waits_for(const struct core *core, const struct job *job, uint64
 {
     bool waits = job->phase == PHASE_RUN && job->stalled && job->outcome == 0;
     uint32_t slot = waits ? facts_health_culprit(core, job) : NONE;
-    CADRE_ASSERT(job->progress_us <= core->now_us);
-    *ret_waited_us = slot != NONE ? core->now_us - job->progress_us : 0;
+    CADRE_ASSERT(job->stall_since_us <= core->now_us);
+    *ret_waited_us = slot != NONE ? core->now_us - job->stall_since_us : 0;
     return slot;
 }
 

@@ -175,6 +175,7 @@ struct task {
     uint32_t join_stream;
     /* facts/health.c: which task it waits for; valid while the stamp is the job's */
     uint64_t stall_stamp;
+    uint64_t stall_since_us; /* when the last step before it was applied */
     uint32_t waits_for;
     uint32_t waited_by;
     char mesh_address[LIMIT_ADDRESS_BYTES];

@@ -158,17 +158,18 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->halt_stream, job->has_checkpoint, job->published, job->has_part, job->part_compared,
         job->counted, job->excused, job->guess, job->waits_us, job->restarts, job->aborted_us,
         (uint64_t)job->followed.code, job->progress_us, job->median_us, job->stall_stamp,
-        job->stall_slot, job->waited_slot, job->stall_position, job->stalled, job->slow,
-        job->hang_slot, job->hang_position, job->hang_reported_us, (uint64_t)job->hang.at,
-        job->hang.collective, job->hang.replica, job->hang.others, job->fresh, job->lost,
-        job->dismissed, job->agains, job->outdated, job->stopped, job->uncollected,
-        (uint64_t)job->outcome, (uint64_t)job->code, (uint64_t)(int64_t)job->exit_code,
-        job->checkpoint_at, job->checkpoint_asked, (uint64_t)job->preempt, job->requeues,
-        job->saves, job->ps_job.workers, job->ps_job.servers, job->ps_job.evaluators,
-        job->ps_job.backups, job->ps_task_counts[ROLE_WORKER], job->ps_task_counts[ROLE_SERVER],
-        job->ps_task_counts[ROLE_EVALUATOR], job->recalls, (uint64_t)job->ps_shutdown,
-        job->members_held, job->members_next_us, job->gpus, job->time_limit_us,
-        job->over_time_limit, job->cut_us, job->restarts_without_step, job->formed};
+        job->stall_since_us, job->stall_slot, job->waited_slot, job->stall_position, job->stalled,
+        job->slow, job->hang_slot, job->hang_position, job->hang_reported_us,
+        (uint64_t)job->hang.at, job->hang.collective, job->hang.replica, job->hang.others,
+        job->fresh, job->lost, job->dismissed, job->agains, job->outdated, job->stopped,
+        job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
+        (uint64_t)(int64_t)job->exit_code, job->checkpoint_at, job->checkpoint_asked,
+        (uint64_t)job->preempt, job->requeues, job->saves, job->ps_job.workers, job->ps_job.servers,
+        job->ps_job.evaluators, job->ps_job.backups, job->ps_task_counts[ROLE_WORKER],
+        job->ps_task_counts[ROLE_SERVER], job->ps_task_counts[ROLE_EVALUATOR], job->recalls,
+        (uint64_t)job->ps_shutdown, job->members_held, job->members_next_us, job->gpus,
+        job->time_limit_us, job->over_time_limit, job->cut_us, job->restarts_without_step,
+        job->formed};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_some(digest, job->plain);
