@@ -175,7 +175,6 @@ struct task {
     uint32_t join_stream;
     /* facts/health.c: which task it waits for; valid while the stamp is the job's */
     uint64_t stall_stamp;
-    uint64_t stall_since_us; /* when the last step before it was applied */
     uint32_t waits_for;
     uint32_t waited_by;
     char mesh_address[LIMIT_ADDRESS_BYTES];
@@ -429,6 +428,7 @@ struct job {
     uint64_t progress_us; /* when the last step was applied by all */
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;
+    uint64_t stall_since_us; /* when the last step before it was applied */
     uint32_t stall_slot;     /* the task that most others wait for; NONE */
     uint32_t waited_slot;    /* the one that held up the step when that was last known; NONE */
     uint64_t stall_position; /* the highest position at which a task waits */
