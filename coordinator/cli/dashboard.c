@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre dashboard`: the address of the page in a browser, with a token of the caller's role. */
+#include <errno.h>
 #include <inttypes.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/tcp_address.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/json.h"
 
 #define URL_BYTES 640
+#define OPENER    "xdg-open"
 
 struct dashboard_options {
     struct cli_common common;
     bool print;
+    bool open;
 };
 
 /* "127.0.0.1:9464" in two. */
@@ -41,14 +49,30 @@ static struct dashboard_host split_host(const char *address)
     return split;
 }
 
-/* The token is behind the "#": a browser sends that to no server. */
-static void make_url(const cadre_login *login, char url[URL_BYTES])
+/* The token is behind the "#": a browser sends that to no server. A page with TLS that is served at
+ * all addresses of its host gets the one at which the coordinator was reached. */
+static void make_url(
+    const struct invocation *invocation, const cadre_login *login, char url[URL_BYTES])
 {
-    if (login->http_tls) {
-        snprintf(url, URL_BYTES, "https://%s/", login->http);
-    } else {
+    struct tcp_address page;
+    const char *coordinator = invocation_address(invocation);
+    if (!login->http_tls) {
         snprintf(url, URL_BYTES, "http://%s/#token=%s", login->http, login->token);
+    } else if (!tcp_address_parse(login->http, &page) || page.scope != TCP_SCOPE_ANY) {
+        snprintf(url, URL_BYTES, "https://%s/", login->http);
+    } else if (is_loopback(coordinator)) {
+        snprintf(url, URL_BYTES, "https://localhost:%d/", page.port);
+    } else {
+        struct dashboard_host host = split_host(coordinator);
+        snprintf(url, URL_BYTES, "https://%s:%d/", host.host, page.port);
     }
+}
+
+/* It becomes a part of an HTML page and of commands to be pasted. */
+static bool url_is_plain(const char *url)
+{
+    return url[strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.[]#=~_"
+                           "-")] == '\0';
 }
 
 /* What a person has to know of the address. */
@@ -93,6 +117,52 @@ static json_t *json_of_login(const cadre_login *login, const char *url)
     return json;
 }
 
+/* The browser is given a file that leads to the URL, readable for its owner only: all users of the
+ * host can see a program's arguments, and the URL has the token. */
+static cadre_status write_page(const char *url, char **ret_path, struct cadre_error *error)
+{
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    if (folder == NULL || folder[0] == '\0') {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "--open: XDG_RUNTIME_DIR is not set, so this is no session with a browser: open the "
+            "address that is printed in one");
+    }
+    int size = asprintf(&text,
+        "<!doctype html><title>Cadre</title><meta http-equiv=\"refresh\" content=\"0; url=%s\">\n",
+        url);
+    if (size < 0 || asprintf(ret_path, "%s/cadre-dashboard.html", folder) < 0) {
+        *ret_path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open the browser");
+    }
+    return file_write_atomic(*ret_path, text, (size_t)size, 0600, error);
+}
+
+static cadre_status open_browser(const char *url, struct cadre_error *error)
+{
+    extern char **environ;
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    CADRE_TRY(write_page(url, &path, error));
+    char opener[] = OPENER;
+    char *const argv[] = {opener, path, NULL};
+    pid_t pid = 0;
+    int status = 0;
+    int failed = posix_spawnp(&pid, opener, NULL, NULL, argv, environ);
+    if (failed != 0) {
+        return cadre_error_errno(error, failed,
+            "--open: %s, which opens the browser, cannot be started: install xdg-utils, or open "
+            "the address that is printed",
+            opener);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "--open: %s opened no browser: open the address that is printed", opener);
+    }
+    return CADRE_OK;
+}
+
 static int dashboard_show(const struct invocation *invocation,
     const struct dashboard_options *options, const cadre_login *login)
 {
@@ -102,13 +172,26 @@ static int dashboard_show(const struct invocation *invocation,
             "the coordinator serves no page: start it with --http 127.0.0.1:9464, or with "
             "CADRE_COORDINATOR_HTTP set to that");
     }
-    make_url(login, url);
-    if (options->common.json) {
-        return invocation_print_status(invocation, json_print(json_of_login(login, url), stdout));
+    make_url(invocation, login, url);
+    if (!url_is_plain(url)) {
+        return invocation_fail_with(invocation, CADRE_DATA_LOSS,
+            "the coordinator's answer has an address or token that cannot be one: ask its operator "
+            "what --http is");
     }
-    puts(url);
-    if (!options->print) {
+    if (options->common.json) {
+        if (!json_print(json_of_login(login, url), stdout)) {
+            return invocation_print_status(invocation, false);
+        }
+    } else {
+        puts(url);
+        fflush(stdout);
+    }
+    if (!options->print && !options->common.json) {
         print_notes(invocation, login);
+    }
+    struct cadre_error error = {0};
+    if (options->open && open_browser(url, &error) != CADRE_OK) {
+        return invocation_fail_with(invocation, error.code, error.text);
     }
     return CLI_DONE;
 }
@@ -120,6 +203,8 @@ int verb_dashboard(const struct cli *cli, int argc, char **argv)
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
         {OPTION_ROW(FLAG, "print", struct dashboard_options, print, NULL, NULL),
             .help = "Print the address only."},
+        {OPTION_ROW(FLAG, "open", struct dashboard_options, open, NULL, NULL),
+            .help = "Open it in the browser of this session, too (xdg-open)."},
     };
     static const struct option_table table = {.program = "cadre dashboard",
         .usage = "",
@@ -129,7 +214,7 @@ int verb_dashboard(const struct cli *cli, int argc, char **argv)
             "your certificate's role, and all on a Unix socket. It is valid for 12 hours, and "
             "until the coordinator is started again. The coordinator's --http serves the page.",
         .notes = "  cadre dashboard\n"
-                 "  xdg-open \"$(cadre dashboard --print)\"\n"
+                 "  cadre dashboard --open\n"
                  "  cadre -c cluster:9460 --tls-dir ~/cadre dashboard     from another host\n"
                  "\n"
                  "The token is behind the #, which a browser sends to no server; the page takes\n"

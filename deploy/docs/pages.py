@@ -61,8 +61,10 @@ class Pages:
     def link(self, source, text, match):
         target = match.group("target")
         shown = text[match.start("text"):match.end("text")]
-        if SCHEME.match(target) or match.group().startswith("!"):
+        if SCHEME.match(target):
             return text[match.start():match.end()]
+        if match.group().startswith("!"):
+            return f"![{shown}]({os.path.basename(target)})"  # Doxygen copies it from IMAGE_PATH
         address, path = self.address(source, target)
         if address:
             return f"[{shown}]({address})"

@@ -95,9 +95,7 @@ class Browser:
         for key in keys:
             ActionChains(self.driver).send_keys(key).perform()
 
-    def screenshot(self, path, height=None):
-        if height:
-            self.resize(self.run("return innerWidth"), height)
+    def screenshot(self, path):
         self.driver.save_screenshot(path)
 
     def complaints(self):

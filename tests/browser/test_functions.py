@@ -81,6 +81,15 @@ SERIES = {"name": "loss", "stride": 2, "buckets": [
      "last": "NaN"}], "points": [[5, 2], [6, "NaN"], [7, 4], [8, "Infinity"], [9, -1]]}
 
 
+def test_labels_of_generations_do_not_hide_each_other():
+    with Functions() as f:
+        marks = [{"x": x, "number": i + 2} for i, x in enumerate((10, 14, 60, 200, 205, 210))]
+        labels = f("scale.js", "generationLabels", marks, 40, 230)
+        check_equal([(one["x"], one["text"], one["alone"], one["room"]) for one in labels],
+                    [(10, "g2–3", False, 50), (60, "g4", True, 140), (200, "g5–7", False, 30)], "three labels for six")
+        check_equal(f("scale.js", "generationLabels", [], 40, 230), [], "none")
+
+
 def test_a_series_as_a_line():
     with Functions() as f:
         samples = f("chart.js", "samplesOf", SERIES)
@@ -124,6 +133,23 @@ def test_what_a_history_means():
         check_equal(len(ledger["falls"]), 1, "one fall: 40 steps were undone")
         check_equal({point["position"] for point in ledger["falls"][0]}, {700, 740}, "from 740 to 700")
         check("\x1b" not in f("ledger.js", "describe", events[7] | {"text": ATTACK}), "control characters are shown")
+
+
+def test_tasks_of_an_ending_job_are_stopped_not_lost():
+    with Functions() as f:
+        base = {"position": 0, "generation": 1, "worker": "w0", "text": ""}
+        events = [base | {"number": i + 1, "time_us": second(i)} | one for i, one in enumerate([
+            {"kind": "task_started", "task": 0, "incarnation": 1}, {"kind": "task_started", "task": 1},
+            {"kind": "task_ended", "task": 0, "exit_code": 1, "exit_signal": None}, {"kind": "ending"},
+            {"kind": "task_ended", "task": 1, "exit_code": None, "exit_signal": 15}])]
+        ledger = f("ledger.js", "readLedger", events, one_job(STORY), second(90))
+        check_equal([task["spans"][0]["outcome"] for task in ledger["tasks"]], ["failed", "ended"], "outcomes")
+        stalls = [{"kind": "stalled", "time_us": second(20), "task": 0, "waited_us": 10_000_000, "position": 7},
+                  {"kind": "stalled", "time_us": second(25), "task": 1, "waited_us": 15_000_000, "position": 7},
+                  {"kind": "went_on", "time_us": second(30), "position": 8, "waited_us": 20_000_000}]
+        ledger = f("ledger.js", "readLedger", stalls, one_job(STORY), second(90))
+        spans = [((one["from_us"] - second(0)) / 1e6, (one["to_us"] - second(0)) / 1e6) for one in ledger["stalls"]]
+        check_equal(spans, [(10, 25), (25, 30)], "a stall from its beginning, then of another task")
 
 
 def test_histories_that_are_cut_or_strange():

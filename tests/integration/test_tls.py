@@ -30,7 +30,8 @@ class Secured(Cluster):
         self.pki = Pki(self.folder)
         self.secure = f"{Hosts.address(0)}:{PORT}"
         tls = self.pki.issue("coordinator", "main")
-        self.coordinator.argv = hosts.on(0, [*self.coordinator.argv, "--listen", f"0.0.0.0:{PORT}", "--tls-dir", tls])
+        self.coordinator.argv = hosts.on(0, [*self.coordinator.argv, "--listen", f"0.0.0.0:{PORT}", "--tls-dir", tls,
+                                             "--http", "127.0.0.1:0"])
         for i in range(workers):
             self.add_worker(i, self.pki.issue("worker", f"w{i}"))
 
@@ -100,6 +101,9 @@ def denied(cluster, anna):
     worker = pki.issue("worker", "w9")
     cluster.ask(viewer, "jobs")
     cluster.ask(submitter, "job", "1")
+    page = cluster.ask(viewer, "dashboard")
+    port = re.search(r"http://127\.0\.0\.1:(\d+)/#token=", page)[1]
+    check_in(f"ssh -N -L {port}:127.0.0.1:{port} {Hosts.address(0)}\n", page, "the page is on another host")
     check_in("the role viewer (\"eve\") may not call /cadre.v1.Jobs/Drain",
              cluster.ask(viewer, "drain", "w0", status=1), "a viewer drains")
     check_in("the role submitter", cluster.ask(submitter, "drain", "w0", status=1), "a submitter drains")

@@ -20,7 +20,8 @@ static const struct option_row rows[] = {
                 "(0600)."},
     {ROW(TEXT, "http", http, "ADDRESS", NULL), .environment = "CADRE_COORDINATOR_HTTP",
         .help =
-            "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9464, [::1]:9464; port 0 "
+            "Serve /metrics (Prometheus), /healthz and the page for browsers (`cadre dashboard`) "
+            "there: 127.0.0.1:9464, [::1]:9464; port 0 "
             "chooses a free one, which is logged. Loopback is plain HTTP; other addresses need the "
             "TLS files and accept certificates of any role but worker. Default: nowhere."},
     {ROW(TEXT, "ready-file", ready_file, "PATH", NULL),

@@ -27,10 +27,12 @@ static const char *const methods[] = {
 static const char *const allowed[TLS_ROLES] = {
     [TLS_ROLE_COORDINATOR] = "",
     [TLS_ROLE_CLIENT] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                        "GetOutput Verify Metrics Trace Checkpoint Drain ListWorkers Version ",
+                        "GetOutput Verify Metrics History Trace Checkpoint Drain ListWorkers Login "
+                        "Version ",
     [TLS_ROLE_SUBMITTER] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                           "GetOutput Verify Metrics Trace Version ",
-    [TLS_ROLE_VIEWER] = " Get List Watch Logs ListOutputs GetOutput Verify Metrics ListWorkers "
+                           "GetOutput Verify Metrics History Trace Login Version ",
+    [TLS_ROLE_VIEWER] = " Get List Watch Logs ListOutputs GetOutput Verify Metrics History "
+                        "ListWorkers Login "
                         "Version ",
 };
 

@@ -4,9 +4,10 @@
 
 import { h, morph, s } from "./dom.js";
 import { clean, count, value as valueText } from "./format.js";
-import { logTicks, nearest, scale, ticks } from "./scale.js";
+import { generationLabels, logTicks, nearest, scale, ticks } from "./scale.js";
 
 const HEIGHT = 190;
+const LABEL_ROOM = 42; // of the label of a generation
 const MARGIN = { left: 58, right: 14, top: 16, bottom: 24 };
 
 // A series of `metrics --json` as samples in the order of steps: { step, first, value, low, high, raw, count }, `value`
@@ -176,15 +177,17 @@ export class Chart {
       parts.push(s("text", { class: "axis", x: this.x(tick), y: HEIGHT - 7, "text-anchor": "middle" }, count(tick)));
     }
     parts.push(s("line", { class: "base", x1: MARGIN.left, x2: right, y1: bottom, y2: bottom }));
-    let labelled = -Infinity;
-    for (const g of this.generations) {
-      if (g.generation <= 1 || g.first_step < first || g.first_step > last) continue;
+    const shown = this.generations.filter((g) => g.generation > 1 && g.first_step >= first && g.first_step <= last);
+    for (const g of shown) {
       const x = this.x(g.first_step);
       const classes = g.restarted ? "mark restarted" : "mark";
       parts.push(s("line", { class: classes, x1: x, x2: x, y1: MARGIN.top - 4, y2: bottom }));
-      if (x - labelled < 26) continue;
-      labelled = x;
-      parts.push(s("text", { class: "mark-text", x: x + 3, y: MARGIN.top - 4 }, `g${g.generation}`));
+    }
+    const marks = shown.map((g) => ({ x: this.x(g.first_step), number: g.generation }));
+    for (const label of generationLabels(marks, LABEL_ROOM, right)) {
+      const ends = label.room < LABEL_ROOM;
+      parts.push(s("text", { class: "mark-text", x: label.x + (ends ? -3 : 3), y: MARGIN.top - 4, "text-anchor":
+        ends ? "end" : "start" }, label.text));
     }
     return parts;
   }

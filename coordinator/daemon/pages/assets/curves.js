@@ -78,11 +78,15 @@ export function curves(job, app) {
 
 function each(series, generations, app) {
   const columns = Math.max(1, Math.floor((app.width - 18) / 472));
-  const width = (app.width - 2 - (app.width < 560 ? 16 : 28) - 12 * (columns - 1)) / columns - 22;
-  return h("div", { class: "charts" }, series.map((one) => {
+  const whole = app.width - 2 - (app.width < 560 ? 16 : 28);
+  const column = (whole - 12 * (columns - 1)) / columns;
+  return h("div", { class: "charts" }, series.map((one, i) => {
+    const alone = columns > 1 && i === series.length - 1 && i % columns === 0;
     const chart = chartOf(`one/${one.name}`, app);
+    const width = (alone ? whole : column) - 22;
     chart.update({ series: [{ ...one, tone: 0 }], generations, log: shown.log, width });
-    return h("div", { class: "chart-card", "data-key": `card/${one.name}` }, h("h3", {}, clean(one.name)),
+    const name = h("h3", {}, clean(one.name));
+    return h("div", { class: alone ? "chart-card is-alone" : "chart-card", "data-key": `card/${one.name}` }, name,
       slot(`one/${one.name}`, chart.element));
   }));
 }

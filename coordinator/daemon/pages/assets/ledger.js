@@ -11,7 +11,7 @@ import { clean, count, duration, plural } from "./format.js";
 // checkpoints: [{ time_us, position, lost }]; course: [{ time_us, position }], how many steps are committed.
 export function readLedger(events, job, now_us) {
   const ledger = { begin_us: events[0]?.time_us ?? job.submitted_us, end_us: job.final ? job.ended_us : now_us,
-    tasks: new Map(), generations: [], checkpoints: [], stalls: [], course: [] };
+    ending: false, tasks: new Map(), generations: [], checkpoints: [], stalls: [], course: [] };
   for (const event of events) {
     ledger.end_us = Math.max(ledger.end_us, event.time_us);
     addSteps(ledger, event);
@@ -30,7 +30,7 @@ const READERS = {
     task.noteworthy ||= task.spans.length > 1;
   },
   task_ended(ledger, event) {
-    const failed = event.exit_code > 0 || event.exit_signal > 0;
+    const failed = !ledger.ending && (event.exit_code > 0 || event.exit_signal > 0); // an ending job stops its tasks
     const task = taskOf(ledger, event.task);
     closeSpan(task, event.time_us, failed ? "failed" : "ended");
     task.noteworthy ||= failed;
@@ -55,10 +55,16 @@ const READERS = {
       if (span && span.to_us === null) span.joined_us ??= event.time_us;
     }
   },
+  ending(ledger) {
+    ledger.ending = true;
+  },
   checkpoint: (ledger, { time_us, position }) => ledger.checkpoints.push({ time_us, position, lost: false }),
   checkpoint_lost: (ledger, { time_us, position }) => ledger.checkpoints.push({ time_us, position, lost: true }),
   stalled(ledger, event) {
-    const stall = { from_us: event.time_us, to_us: null, position: event.position, task: event.task };
+    const open = ledger.stalls.filter((stall) => stall.to_us === null); // it is another task now
+    for (const stall of open) stall.to_us = event.time_us;
+    const from_us = event.time_us - (open.length > 0 ? 0 : event.waited_us ?? 0);
+    const stall = { from_us, to_us: null, position: event.position, task: event.task };
     ledger.stalls.push(stall);
     if (isTask(event.task)) {
       taskOf(ledger, event.task).stalls.push(stall);
@@ -166,7 +172,7 @@ function generationText(event, own) {
   const does = event.restarted ? "begin again at" : event.generation > 1 ? "go on from" : "begin at";
   const undone = event.undone > 0 ? `${plural(event.undone, "step")} undone` : "";
   const first = `${plural(event.tasks ?? 0, "task")} ${does} step ${count(event.position)}`;
-  return [first, undone, own].filter((text) => text).join("; ");
+  return [own || first, undone].filter((text) => text).join("; ");
 }
 
 function exitOf(event) {

@@ -59,6 +59,19 @@ export function timeTicks(low_us, high_us, wanted) {
   return found;
 }
 
+// Labels of generations at pixels, `marks` [{ x, number }] in order: those nearer than `room` to one another share one,
+// "g2–4", so that none hides another. -> [{ x, text, number, alone, room }], `room` up to the next label or `right`.
+export function generationLabels(marks, room, right) {
+  const groups = [];
+  for (const { x, number } of marks) {
+    const last = groups.at(-1);
+    if (last && x - last.x < room) last.to = number;
+    else groups.push({ x, number, to: number });
+  }
+  return groups.map(({ x, number, to }, i) => ({ x, number, alone: number === to,
+    text: number === to ? `g${number}` : `g${number}–${to}`, room: (groups[i + 1]?.x ?? right) - x }));
+}
+
 // The index of the item whose number is nearest to `wanted`; `items` are in order by `number`. -1: there is none.
 export function nearest(items, wanted, number) {
   let low = 0;

@@ -4,13 +4,14 @@
 import { h, morph, s } from "./dom.js";
 import { clock, count, duration, plural } from "./format.js";
 import { describe, isTask, kindName, readLedger } from "./ledger.js";
-import { scale, ticks, timeTicks } from "./scale.js";
+import { generationLabels, scale, ticks, timeTicks } from "./scale.js";
 import { link } from "./router.js";
 
 export const ROWS = 24; // of tasks, or of generations, in one picture
 const ROW = 24;
 const COURSE = 88;
 const RIGHT = 16;
+const LABEL_ROOM = 40; // of the label of a generation
 
 export class Timeline {
   constructor(announce) {
@@ -83,8 +84,8 @@ export class Timeline {
     const names = tasks.map((task, i) => this.rail(top + i * ROW + ROW / 2, `task ${task.task}`,
       link(["jobs", this.job.id, "logs"], { task: task.task })));
     const most = Math.max(1, ...ledger.course.map((point) => point.position));
-    morph(this.picture, s("svg", {}, hatches(), grid, names, this.rowName(24 + COURSE / 2 + 6, "steps"),
-      s("text", { class: "axis", x: this.gutter - 10, y: 38, "text-anchor": "end" }, count(most)),
+    morph(this.picture, s("svg", {}, hatches(), grid, names, this.rowName(27 + COURSE / 2, "steps"),
+      this.axisText(34, count(most)), this.axisText(28 + COURSE, "0"),
       this.plot(bottom, this.generationBands(x, bottom), this.course(x, most), tasks.map(rowOf),
         s("g", { "data-key": "chosen" }))));
     return bottom + 26;
@@ -94,6 +95,10 @@ export class Timeline {
     return s("text", { class: "row-name", x: this.gutter - 10, y: y + 4, "text-anchor": "end" }, text);
   }
 
+  axisText(y, text) {
+    return s("text", { class: "axis", x: this.gutter - 10, y, "text-anchor": "end" }, text);
+  }
+
   rail(y, name, href) {
     return [s("line", { class: "rail", x1: this.gutter, x2: this.width - RIGHT, y1: y, y2: y }),
       href ? s("a", { href, tabindex: -1 }, this.rowName(y, name)) : this.rowName(y, name)];
@@ -101,16 +106,19 @@ export class Timeline {
 
   generationBands(x, bottom) {
     const parts = [];
-    let labelled = -Infinity;
+    const { gutter, width } = this;
     for (const g of this.ledger.generations) {
       const [from, to] = [x(g.from_us), x(g.to_us)];
       parts.push(s("rect", { class: `generation ${g.number % 2 ? "odd" : "even"}`, x: from, y: 4,
         width: Math.max(1, to - from), height: bottom - 4 }));
       parts.push(s("line", { class: g.restarted ? "mark restarted" : "mark", x1: from, x2: from, y1: 4, y2: bottom }));
-      const text = to - from > 90 ? `generation ${g.number}` : `g${g.number}`;
-      if (from - labelled < 24 || to - from < 24) continue;
-      labelled = from;
-      parts.push(s("text", { class: "mark-text", x: Math.max(from, this.gutter) + 5, y: 17 }, text));
+    }
+    const seen = this.ledger.generations.filter((g) => x(g.to_us) > gutter && x(g.from_us) <= width - RIGHT);
+    const marks = seen.map((g) => ({ x: Math.max(x(g.from_us), gutter), number: g.number }));
+    for (const label of generationLabels(marks, LABEL_ROOM, width - RIGHT)) {
+      const ends = label.room < LABEL_ROOM;
+      parts.push(s("text", { class: "mark-text", x: label.x + (ends ? -5 : 5), y: 17, "text-anchor":
+        ends ? "end" : "start" }, label.alone && label.room > 96 ? `generation ${label.number}` : label.text));
     }
     return parts;
   }
