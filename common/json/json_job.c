@@ -56,6 +56,20 @@ static json_t *of_task(const cadre_job *job, const cadre_job_task *task)
     json_object_set_new(json, "uses_cadre", json_boolean(task->uses_cadre));
     json_object_set_new(json, "log_bytes", json_number(task->log_bytes));
     json_object_set_new(json, "fetch", of_fetch(&task->fetch));
+    json_object_set_new(json, "usage", json_usage(&task->usage));
+    json_object_set_new(json, "waited_us", json_number(task->waited_us));
+    return json;
+}
+
+static json_t *of_wait(const cadre_job_wait *wait)
+{
+    if (wait->waited_us == 0) {
+        return json_null();
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "task", json_number(wait->task));
+    json_object_set_new(json, "worker", json_text(wait->worker));
+    json_object_set_new(json, "waited_us", json_number(wait->waited_us));
     return json;
 }
 
@@ -96,6 +110,7 @@ json_t *json_of_job(const cadre_job *job)
     json_object_set_new(json, "verified",
         job->verified_digest != 0 ? json_verified(job->verified_position, job->verified_digest)
                                   : json_null());
+    json_object_set_new(json, "wait", of_wait(&job->wait));
     json_object_set_new(json, "generation", json_number(job->generation));
     json_object_set_new(json, "checkpoint", json_text(job->checkpoint));
     json_object_set_new(

@@ -52,6 +52,7 @@ static json_t *of_worker(const cadre_worker *worker)
     json_object_set_new(json, "nccl", json_number(worker->nccl));
     json_object_set_new(json, "gpu_reason", json_text(worker->gpu_reason));
     json_object_set_new(json, "certificate_ends_us", json_number(worker->certificate_ends_us));
+    json_object_set_new(json, "usage", json_usage(&worker->usage));
     return json;
 }
 

@@ -43,9 +43,17 @@ struct agent_fetch {
     struct task_fetch fetch;
 };
 
+struct agent_usage {
+    struct task_ref task;
+    struct resource_usage usage;
+};
+
 struct agent_heartbeat {
     const struct agent_fetch *fetches; /* of tasks that are being prepared, as far as it is new */
     size_t fetch_count;
+    const struct agent_usage *usages; /* of tasks that run, as far as it is new */
+    size_t usage_count;
+    struct resource_usage host; /* with them */
 };
 
 /* The local tasks of one generation, folded: the least of each watermark over them, but the largest

@@ -129,6 +129,27 @@ struct task_fetch {
     uint64_t elapsed_us;  /* since it began */
 };
 
+/* What a task or a host uses, as its worker daemon measured it; for people, never for a decision. A
+ * value whose flag is false is 0, and not known. */
+struct resource_usage {
+    bool has_cpu;
+    bool has_memory;
+    bool has_memory_peak;
+    bool has_gpu;
+    bool has_gpu_memory;
+    uint32_t cpu_thousandths; /* of one CPU, since the measurement before */
+    uint32_t gpu_percent;     /* of the time: the mean of its GPUs, of all programs on them */
+    uint64_t memory_bytes;
+    uint64_t memory_peak_bytes; /* never of a host */
+    uint64_t gpu_memory_bytes;  /* on its GPUs, of all programs on them */
+};
+
+static inline bool resource_usage_any(const struct resource_usage *usage)
+{
+    return usage->has_cpu || usage->has_memory || usage->has_memory_peak || usage->has_gpu ||
+           usage->has_gpu_memory;
+}
+
 struct metric {
     const char *name;
     double value;
@@ -184,6 +205,15 @@ struct task_info {
     bool uses_cadre; /* it has sent hello */
     uint64_t log_bytes;
     struct task_fetch fetch;
+    struct resource_usage usage;
+    uint64_t waited_us; /* so long others waited for it so far, each time for over a second */
+};
+
+/* A task that others have waited for, for over a second. */
+struct job_wait {
+    uint32_t slot;
+    const char *worker; /* name of its daemon */
+    uint64_t waited_us; /* since the last step ended; 0: none waits */
 };
 
 struct job_info {
@@ -217,6 +247,7 @@ struct job_info {
     struct progress progress;
     bool has_evaluation; /* what the evaluator of a ps job last reported */
     struct progress evaluation;
+    struct job_wait wait;
     const struct task_info *tasks;
     size_t task_count;
     const struct shards_report *shards;
@@ -240,6 +271,7 @@ struct worker_info {
     uint64_t joined_us; /* wall clock; 0: it is expected */
     struct gpus gpus;
     uint64_t certificate_ends_us; /* wall clock; 0: none, or not reported */
+    struct resource_usage usage;  /* of its host */
 };
 
 /* A file that a job left in its output folder: "<slot>/<path>". */

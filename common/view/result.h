@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory of results: what cadre_result_release() releases. */
+ * The memory of results: what cadre_result_release() releases; and what views have in common. */
 #ifndef CADRE_VIEW_RESULT_H
 #define CADRE_VIEW_RESULT_H
 
@@ -19,5 +19,8 @@ void result_discard(void *result);
 /* A zeroed array that is freed with the result; `slot` is below RESULT_ARRAYS. NULL: out of
  * memory. */
 void *result_array(void *result, unsigned slot, size_t count, size_t item_bytes);
+
+/* What a task or a host uses. */
+cadre_usage view_usage(const struct resource_usage *usage);
 
 #endif

@@ -49,7 +49,9 @@ static void view_task(const struct task_info *info, cadre_job_task *ret_task)
         .fetch = {.what = fetch_name(info->fetch.kind),
             .done_bytes = info->fetch.done_bytes,
             .whole_bytes = info->fetch.whole_bytes,
-            .elapsed_us = info->fetch.elapsed_us}};
+            .elapsed_us = info->fetch.elapsed_us},
+        .usage = view_usage(&info->usage),
+        .waited_us = info->waited_us};
 }
 
 /* Metrics of a job, of its progress and then of its evaluation. */
@@ -96,7 +98,10 @@ static void view_job(const struct job_info *info, cadre_job_metric *metrics, cad
         .pids = info->limits.pids,
         .time_limit_us = info->limits.time_limit_us,
         .verified_position = info->verified_position,
-        .verified_digest = info->verified_digest};
+        .verified_digest = info->verified_digest,
+        .wait = {.task = info->wait.slot,
+            .worker = info->wait.waited_us > 0 ? info->wait.worker : "",
+            .waited_us = info->wait.waited_us}};
     if (info->has_evaluation) {
         size_t before = info->has_progress ? info->progress.metric_count : 0;
         view_progress(&info->evaluation, metrics + before, &ret_job->evaluation);

@@ -38,7 +38,8 @@ static void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_w
         .gpu_runtime = info->gpus.runtime,
         .nccl = info->gpus.nccl,
         .gpu_reason = info->gpus.reason,
-        .certificate_ends_us = info->certificate_ends_us};
+        .certificate_ends_us = info->certificate_ends_us,
+        .usage = view_usage(&info->usage)};
 }
 
 cadre_worker_list *view_workers_new(

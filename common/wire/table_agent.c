@@ -130,10 +130,20 @@ ROWS(AgentFetch) = {
 };
 static TABLE(AgentFetch, agent_fetch);
 
+WIRE_MODEL(AgentUsage, struct agent_usage);
+
+ROWS(AgentUsage) = {
+    MESSAGE(AgentUsage, task, TaskRef),
+    MESSAGE_OR_NONE(AgentUsage, usage, ResourceUsage),
+};
+static TABLE(AgentUsage, agent_usage);
+
 WIRE_MODEL(AgentHeartbeat, struct agent_heartbeat);
 
 ROWS(AgentHeartbeat) = {
     MESSAGES(AgentHeartbeat, fetches, AgentFetch, fetches, fetch_count, LIMIT_SLOTS_PER_WORKER),
+    MESSAGES(AgentHeartbeat, usages, AgentUsage, usages, usage_count, LIMIT_SLOTS_PER_WORKER),
+    MESSAGE_OR_NONE(AgentHeartbeat, host, ResourceUsage),
 };
 static TABLE(AgentHeartbeat, agent_heartbeat);
 

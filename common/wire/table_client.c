@@ -135,6 +135,7 @@ ROWS(WorkerInfo) = {
     COPY(WorkerInfo, joined_us),
     MESSAGE_OR_NONE(WorkerInfo, gpus, Gpus),
     SPAN(WorkerInfo, certificate_ends_us),
+    MESSAGE_OR_NONE(WorkerInfo, usage, ResourceUsage),
 };
 static TABLE(WorkerInfo, worker_info);
 

@@ -171,6 +171,27 @@ ROWS(TaskFetch) = {
 };
 TABLE_WITH(TaskFetch, task_fetch, .is_given = fetch_is_given);
 
+/* ---- what a task or a host uses ---- */
+
+static bool usage_is_given(const void *model)
+{
+    return resource_usage_any(model);
+}
+
+ROWS(ResourceUsage) = {
+    NUMBER_IF(ResourceUsage, cpu_thousandths, RESOURCE_USAGE___CPU_THOUSANDTHS_CPU_THOUSANDTHS,
+        has_cpu, 0, LIMIT_CPU_MAX),
+    NUMBER_IF(ResourceUsage, memory_bytes, RESOURCE_USAGE___MEMORY_BYTES_MEMORY_BYTES, has_memory,
+        0, INT64_MAX),
+    NUMBER_IF(ResourceUsage, memory_peak_bytes,
+        RESOURCE_USAGE___MEMORY_PEAK_BYTES_MEMORY_PEAK_BYTES, has_memory_peak, 0, INT64_MAX),
+    NUMBER_IF(
+        ResourceUsage, gpu_percent, RESOURCE_USAGE___GPU_PERCENT_GPU_PERCENT, has_gpu, 0, 100),
+    NUMBER_IF(ResourceUsage, gpu_memory_bytes, RESOURCE_USAGE___GPU_MEMORY_BYTES_GPU_MEMORY_BYTES,
+        has_gpu_memory, 0, INT64_MAX),
+};
+TABLE_WITH(ResourceUsage, resource_usage, .is_given = usage_is_given);
+
 /* ---- which task reads which file ---- */
 
 WIRE_MODEL(ShardFile, struct shard_file);

@@ -159,8 +159,25 @@ ROWS(TaskInfo) = {
     BOOL(TaskInfo, uses_cadre),
     COPY(TaskInfo, log_bytes),
     MESSAGE_OR_NONE(TaskInfo, fetch, TaskFetch),
+    MESSAGE_OR_NONE(TaskInfo, usage, ResourceUsage),
+    SPAN(TaskInfo, waited_us),
 };
 static TABLE(TaskInfo, task_info);
+
+static bool wait_is_given(const void *model)
+{
+    const struct job_wait *wait = model;
+    return wait->waited_us != 0;
+}
+
+WIRE_MODEL(JobWait, struct job_wait);
+
+ROWS(JobWait) = {
+    SLOT(JobWait, slot),
+    TEXT(JobWait, worker, decode_name_or_empty),
+    SPAN(JobWait, waited_us),
+};
+static TABLE_WITH(JobWait, job_wait, .is_given = wait_is_given);
 
 /* A job whose ten thousand tasks all left a last line would not fit a message: exit codes are kept,
  * texts are dropped. */
@@ -217,6 +234,7 @@ ROWS(JobInfo) = {
     MESSAGE_OR_NONE(JobInfo, limits, JobLimits),
     MESSAGE_IF(JobInfo, evaluation, Progress, has_evaluation),
     MESSAGE_IF(JobInfo, progress, Progress, has_progress),
+    MESSAGE_OR_NONE(JobInfo, wait, JobWait),
     MESSAGES(JobInfo, tasks, TaskInfo, tasks, task_count, LIMIT_TASKS_PER_JOB),
     MESSAGES(JobInfo, shards, DatasetShards, shards, shards_count, LIMIT_STREAMS),
 };

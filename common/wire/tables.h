@@ -23,6 +23,7 @@ WIRE_TABLE(TaskExit, struct task_exit);
 WIRE_TABLE(Refused, struct task_refused);
 WIRE_TABLE(Progress, struct progress);
 WIRE_TABLE(TaskFetch, struct task_fetch);
+WIRE_TABLE(ResourceUsage, struct resource_usage);
 WIRE_TABLE(DatasetShards, struct shards_report);
 WIRE_TABLE(Gpus, struct gpus);
 

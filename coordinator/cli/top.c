@@ -12,6 +12,9 @@
 
 #define POLL_US (50 * CADRE_US_PER_MS)
 
+#define TOP_ASKED_MAX 4    /* jobs whose tasks a frame shows */
+#define TOP_TASKS_MAX 1024 /* of a job; the answer about a larger one is large */
+
 struct top_options {
     struct cli_common common;
     bool once;
@@ -31,11 +34,12 @@ struct top {
     bool live; /* full screen */
     bool quits;
     bool resized;
-    struct question jobs_query;
-    struct question workers_query;
     cadre_job_list *jobs; /* the newest answers */
     cadre_worker_list *workers;
+    cadre_job *asked[TOP_ASKED_MAX]; /* with their tasks */
+    size_t asked_count;
     struct top_speeds speeds;
+    struct top_waits waits;
     struct cadre_error trouble;
 };
 
@@ -61,31 +65,80 @@ static void poll_input(struct top *top, uint64_t wait_us)
     top->quits |= key == 'q' || key == 'Q' || interrupt_count() > 0;
 }
 
-/* Sends both requests, and handles keys until both have ended. */
-static cadre_status top_ask(struct top *top)
+/* Handles keys until these have been answered; then the client is gone if it quits. */
+static void wait_for_answers(struct top *top, const struct question *questions, size_t count)
 {
-    cadre_job_list *jobs = NULL;
-    cadre_worker_list *workers = NULL;
-    const cadre_then then_jobs = {.done = on_answer, .user = &top->jobs_query};
-    const cadre_then then_workers = {.done = on_answer, .user = &top->workers_query};
-    top->jobs_query = (struct question){0};
-    top->workers_query = (struct question){0};
-    cadre_status status = cadre_client_jobs(top->client, &jobs, &then_jobs);
-    top->jobs_query.done |= status != CADRE_OK;
-    if (status == CADRE_OK) {
-        status = cadre_client_workers(top->client, NULL, &workers, &then_workers);
+    for (size_t i = 0; i < count; i++) {
+        while (!top->quits && !questions[i].done) {
+            (void)cadre_client_run(top->client, POLL_US);
+            poll_input(top, 0);
+        }
     }
-    top->workers_query.done |= status != CADRE_OK;
-    while (!top->quits && (!top->jobs_query.done || !top->workers_query.done)) {
-        (void)cadre_client_run(top->client, POLL_US);
-        poll_input(top, 0);
-    }
-    if (top->quits) {
+    if (top->quits && top->client != NULL) {
         cadre_client_release(top->client); /* requests in progress end in here */
         top->client = NULL;
     }
+}
+
+/* The newest jobs that run, without those of too many tasks; the ids of them. */
+static size_t choose_jobs(const cadre_job_list *jobs, uint64_t ids[TOP_ASKED_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < jobs->count && count < TOP_ASKED_MAX; i++) {
+        const cadre_job *job = &jobs->jobs[i];
+        if (job->state == CADRE_JOB_RUNNING && job->workers <= TOP_TASKS_MAX) {
+            ids[count++] = job->id;
+        }
+    }
+    return count;
+}
+
+static void release_asked(struct top *top)
+{
+    for (size_t i = 0; i < top->asked_count; i++) {
+        cadre_result_release(top->asked[i]);
+    }
+    top->asked_count = 0;
+}
+
+/* Asks for the tasks of some jobs; one that fails, as of a job that is gone, is left out. */
+static void ask_for_tasks(struct top *top)
+{
+    uint64_t ids[TOP_ASKED_MAX];
+    cadre_job *jobs[TOP_ASKED_MAX] = {NULL};
+    struct question questions[TOP_ASKED_MAX] = {{.done = false}};
+    size_t count = choose_jobs(top->jobs, ids);
+    release_asked(top);
+    for (size_t i = 0; i < count; i++) {
+        const cadre_then then = {.done = on_answer, .user = &questions[i]};
+        questions[i].done |= cadre_client_job(top->client, ids[i], &jobs[i], &then) != CADRE_OK;
+    }
+    wait_for_answers(top, questions, count);
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i] != NULL) {
+            top->asked[top->asked_count++] = jobs[i];
+        }
+    }
+}
+
+/* Sends the requests, and handles keys until all are answered. */
+static cadre_status top_ask(struct top *top)
+{
+    enum { JOBS, WORKERS };
+    cadre_job_list *jobs = NULL;
+    cadre_worker_list *workers = NULL;
+    struct question questions[] = {[JOBS] = {.done = false}, [WORKERS] = {.done = false}};
+    const cadre_then then_jobs = {.done = on_answer, .user = &questions[JOBS]};
+    const cadre_then then_workers = {.done = on_answer, .user = &questions[WORKERS]};
+    cadre_status status = cadre_client_jobs(top->client, &jobs, &then_jobs);
+    questions[JOBS].done |= status != CADRE_OK;
+    if (status == CADRE_OK) {
+        status = cadre_client_workers(top->client, NULL, &workers, &then_workers);
+    }
+    questions[WORKERS].done |= status != CADRE_OK;
+    wait_for_answers(top, questions, 2);
     const struct question *asked =
-        top->jobs_query.status != CADRE_OK ? &top->jobs_query : &top->workers_query;
+        questions[JOBS].status != CADRE_OK ? &questions[JOBS] : &questions[WORKERS];
     if (status == CADRE_OK) {
         status = asked->status;
         cadre_error_set(&top->trouble, status, "%s", asked->message);
@@ -98,6 +151,8 @@ static cadre_status top_ask(struct top *top)
         top->jobs = jobs;
         top->workers = workers;
         top_speeds_note(&top->speeds, jobs, clock_monotonic_us());
+        top_waits_note(&top->waits, jobs, clock_monotonic_us());
+        ask_for_tasks(top);
         return CADRE_OK;
     }
     cadre_result_release(jobs);
@@ -113,6 +168,9 @@ static bool print_frame(const struct top *top, const struct text_style *text_sty
     const struct top_frame frame = {.jobs = top->jobs != NULL ? top->jobs : &no_jobs,
         .workers = top->workers != NULL ? top->workers : &no_workers,
         .speeds = &top->speeds,
+        .waits = &top->waits,
+        .asked = (const cadre_job *const *)top->asked,
+        .asked_count = top->asked_count,
         .coordinator = invocation_address(top->invocation),
         .trouble = top->trouble.text,
         .now_us = clock_wall_us()};
@@ -194,6 +252,7 @@ static int run_top(const struct invocation *invocation, cadre_client *client)
     int code = top_follow(top);
     full_screen_close();
     cadre_client_release(top->client);
+    release_asked(top);
     cadre_result_release(top->jobs);
     cadre_result_release(top->workers);
     free(top);
@@ -212,8 +271,9 @@ int verb_top(const struct cli *cli, int argc, char **argv)
             .help = "From one frame to the next."},
     };
     static const struct option_table table = {.program = "cadre top",
-        .summary = "Shows the cluster as it is now: jobs that run and wait, workers, their slots; "
-                   "again every second, until q or Ctrl-C.",
+        .summary = "Shows the cluster as it is now: jobs that run and wait, the tasks that their "
+                   "steps wait for, what the busiest tasks of the newest jobs use, workers, their "
+                   "slots; again every second, until q or Ctrl-C.",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0]};
     struct top_options options = {0};

@@ -496,10 +496,10 @@ struct core_task_view {
     bool here;         /* it said hello, is not dismissed and has not exited, as far as is known */
     uint32_t attempts; /* how often the slot was started in this generation; its last task: */
     uint64_t attempts_generation; /* in the one of this number */
-    /* Of a parameter server: the incarnation whose memory it takes over, if that worker has it, or
-     * 0. */
+    /* Of a parameter server: the incarnation whose memory it takes over; 0: that worker has none */
     uint64_t predecessor;
     struct task_backed backed; /* as in task_member */
+    uint64_t waited_us; /* sum of waits of over a second for the slot's tasks, since core_init */
 };
 
 struct core_job_view {
@@ -509,8 +509,7 @@ struct core_job_view {
     uint32_t tasks_min;
     uint32_t restarts;
     uint32_t roster;  /* members of the generation; rank r by core_job_member */
-    uint32_t workers; /* how many worker daemons the job's tasks are placed on; each by
-                         core_job_worker */
+    uint32_t workers; /* daemons that have tasks of the job; each by core_job_worker */
     uint32_t queued_before;
     struct generation generation;
     uint64_t resume;
@@ -529,8 +528,10 @@ struct core_job_view {
     bool restores;
     struct ps_job ps_job;
     uint64_t stalled_us, stalled_step; /* how long a slow step has not ended (0: none), and which */
-    uint32_t stalled_slot;             /* the task that is waited for; UINT32_MAX: not known */
+    uint32_t stalled_slot; /* the task that is waited for; UINT32_MAX: not known */
     bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
+    uint32_t waits_for; /* slot waited for for over a second, so long; UINT32_MAX: none, unknown */
+    uint64_t waited_us;
 };
 
 /* The job's state for showing; false: not live. */
@@ -546,8 +547,7 @@ void core_job_task(
     const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
 /* The slot of rank `rank` of the job's generation. */
 uint32_t core_job_member(const struct core *core, struct job_id job, uint32_t rank);
-/* The i-th worker daemon of the job (in no particular order), its link, and how many roster members
- * it has. */
+/* The i-th worker daemon of the job (in no order), its link, and how many members it has. */
 void core_job_worker(const struct core *core, struct job_id job, uint32_t i,
     struct worker_id *ret_worker, struct link_id *ret_link, uint32_t *ret_members);
 
@@ -581,14 +581,14 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
 const struct core_drained *core_drain_of(const struct core *core, const char *worker);
 
 /* The worker of this name; false: it is not known (any more). */
-bool core_worker_named(
-    const struct core *core, const char *name, struct core_worker_view *ret_view);
+bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret);
+/* The worker on this link; false: the link is no worker's (any more). */
+bool core_worker_linked(const struct core *core, struct link_id link, struct core_worker_view *ret);
 
 /* ---- for tests and the simulator ---- */
 
 /* The worker of this id; false: it is not known (any more). Reads all before it. */
-bool core_worker_find(
-    const struct core *core, struct worker_id worker, struct core_worker_view *ret_view);
+bool core_worker_find(const struct core *core, struct worker_id id, struct core_worker_view *ret);
 
 /* NULL when all invariants hold, else a sentence about the broken one. Only the objects touched by
  * the last step unless `whole`. */

@@ -20,8 +20,10 @@ struct directory_task {
     bool has_exit;
     struct task_exit exit;
     uint64_t log_bytes;
-    struct task_fetch fetch; /* of this incarnation, as last reported */
-    uint64_t started;        /* the newest incarnation whose start is in the history */
+    struct task_fetch fetch;     /* of this incarnation, as last reported */
+    struct resource_usage usage; /* likewise, then: */
+    uint64_t usage_us;
+    uint64_t started; /* the newest incarnation whose start is in the history */
 };
 
 /* What history.c compares the job with. */

@@ -325,6 +325,7 @@ void engine_agent_up(
     case AGENT_UP_HEARTBEAT:
         engine_note_certificate(engine, link, up->certificate_ends_us);
         engine_note_fetches(engine, link, &up->heartbeat);
+        engine_note_usages(engine, link, &up->heartbeat);
         break;
     case AGENT_UP_TASK_STARTED:
         engine_note_task(engine, up->started.task.job, up->started.task.slot);

@@ -19,6 +19,8 @@ struct worker_detail {
     struct gpus *gpus; /* NULL: none was reported, or there was no memory */
     uint64_t joined_us;
     uint64_t certificate_ends_us;
+    struct resource_usage usage; /* as it reported it then: */
+    uint64_t usage_us;
 };
 
 /* Beside a record of the turn. */
@@ -133,6 +135,12 @@ void engine_note_fetch(struct engine *engine, struct link_id link, struct task_r
     const struct task_fetch *fetch);
 void engine_note_fetches(
     struct engine *engine, struct link_id link, const struct agent_heartbeat *heartbeat);
+
+/* usages.c: what the worker on this link reports that its tasks and its host use. */
+void engine_note_usages(
+    struct engine *engine, struct link_id link, const struct agent_heartbeat *heartbeat);
+/* info.c: the details of the worker on this link; NULL: there are none. */
+struct worker_detail *engine_detail_on_link(struct engine *engine, struct link_id link);
 
 /* turn.c: watchers of the job are notified when the rest of the turn is sent. */
 void engine_note_changed(struct engine *engine, struct job_id job);

@@ -8,6 +8,17 @@
 #include "coordinator/engine/engine_state.h"
 #include "coordinator/engine/gpus_copy.h"
 
+/* A worker measures every second, and less often where that costs much. */
+#define USAGE_KEPT_US (15 * CADRE_US_PER_S)
+
+/* All of it is unknown when it was reported long ago. */
+static struct resource_usage usage_now(
+    const struct engine *engine, const struct resource_usage *usage, uint64_t reported_us)
+{
+    bool current = engine->now_us < reported_us + USAGE_KEPT_US;
+    return current ? *usage : (struct resource_usage){.has_cpu = false};
+}
+
 /* The index of the worker's details, or where they would be inserted. */
 static size_t index_of_detail(const struct engine *engine, struct worker_id id)
 {
@@ -41,6 +52,9 @@ void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
     struct core_task_view view;
     core_job_task(engine->core, job, slot, &view);
     struct directory_task *task = &entry->tasks[slot];
+    if (task->incarnation != view.incarnation) {
+        task->usage = (struct resource_usage){.has_cpu = false};
+    }
     task->incarnation = view.incarnation;
     task->pid = view.pid;
     task->sent_hello = view.sent_hello;
@@ -140,17 +154,18 @@ void engine_note_expected(struct engine *engine)
     }
 }
 
+struct worker_detail *engine_detail_on_link(struct engine *engine, struct link_id link)
+{
+    struct core_worker_view worker;
+    bool known = core_worker_linked(engine->core, link, &worker);
+    return known ? find_detail(engine, worker.worker) : NULL;
+}
+
 void engine_note_certificate(struct engine *engine, struct link_id link, uint64_t ends_us)
 {
-    struct core_worker_view worker = {0};
-    uint32_t cursor = 0;
-    while (ends_us != 0 && core_worker_next(engine->core, &cursor, &worker)) {
-        struct worker_detail *detail =
-            worker.link.n == link.n ? find_detail(engine, worker.worker) : NULL;
-        if (detail != NULL) {
-            detail->certificate_ends_us = ends_us;
-            return;
-        }
+    struct worker_detail *detail = ends_us != 0 ? engine_detail_on_link(engine, link) : NULL;
+    if (detail != NULL) {
+        detail->certificate_ends_us = ends_us;
     }
 }
 
@@ -200,6 +215,11 @@ void engine_fill_basics(
         if (live.verified.digest != 0) {
             ret_info->verified_position = live.verified.position;
             ret_info->verified_digest = live.verified.digest;
+        }
+        if (live.waits_for < entry->task_count) {
+            ret_info->wait = (struct job_wait){.slot = live.waits_for,
+                .worker = entry->tasks[live.waits_for].worker,
+                .waited_us = live.waited_us};
         }
     }
     if (entry->end_unstored) { /* shown once it is stored */
@@ -259,6 +279,10 @@ static void fill_task(const struct engine *engine, const struct directory_entry 
         if (is_fetching(&task->fetch, view.state)) {
             info->fetch = task->fetch;
         }
+        if (view.state == TASK_RUNNING) {
+            info->usage = usage_now(engine, &task->usage, task->usage_us);
+        }
+        info->waited_us = view.waited_us;
     }
 }
 
@@ -377,6 +401,7 @@ bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_i
         ret_info->memory_bytes = detail->memory_bytes;
         ret_info->joined_us = detail->joined_us;
         ret_info->certificate_ends_us = detail->certificate_ends_us;
+        ret_info->usage = usage_now(engine, &detail->usage, detail->usage_us);
     }
     ret_info->gpus = detail != NULL && detail->gpus != NULL
                          ? *detail->gpus

@@ -196,6 +196,21 @@ def test_the_keyboard_alone():
         wait_for("workers are listed", lambda: page.texts(".name") == ["w0"])
 
 
+def test_a_login_token():
+    with Cluster(workers=1, coordinator=["--http", "127.0.0.1:0"]) as cluster, Browser() as page:
+        page.open(address(cluster))
+        page.wait_text("cadre dashboard", "main")
+        check_in("This page may not read the cluster.", page.text("main"), "what is said without a token")
+        url = printed(cluster, "dashboard")["url"]
+        page.open(url)
+        page.wait_text("There is no job yet.", "main")
+        token = url.split("token=")[1]
+        check_equal(page.run("return location.hash"), "#/jobs", "the address bar")
+        check(not any(token in one for one in page.asked() if one != url), "the token is in an address")
+        page.open(f"{address(cluster)}#/workers")
+        wait_for("workers are listed", lambda: page.texts(".name") == ["w0"])
+
+
 def kill_all(cluster, job):
     """Kills all tasks at once, so that the steps since the newest checkpoint are done again."""
     before = printed(cluster, "job", str(job))

@@ -102,6 +102,8 @@ LAYERS = {
     "worker/core/": MODEL + ["cadre/status.h", "worker/core/"],
     # The wing of the host's daemon. Nothing of worker/library.
     "worker/host/isolate/": BASE + ["common/model/", "worker/host/isolate/"],
+    "worker/host/usage/": BASE + ["common/model/", "worker/host/isolate/cgroup.h", "worker/host/isolate/cgroup_tree.h",
+                                  "worker/host/usage/"],
     "worker/host/keeper/": BASE + ["worker/host/isolate/", "worker/host/keeper/"],
     "worker/host/agent/": WIRE + ["worker/core/agent_core.h", "worker/host/isolate/",
                                   "worker/host/keeper/packed_launch.h", "worker/host/keeper/messages.h",
@@ -113,7 +115,8 @@ LAYERS = {
     "worker/host/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
                                    "common/gpus/pci_gpus.h", "worker/host/agent/agent.h",
                                    "worker/host/agent/orphans.h", "worker/host/probe/slot_gpus.h",
-                                   "worker/host/isolate/isolation.h", "worker/host/daemon/"],
+                                   "worker/host/isolate/isolation.h", "worker/host/usage/usage.h",
+                                   "worker/host/daemon/"],
     # The wing of a training program. Nothing of worker/host.
     "worker/library/crash/": ["worker/library/crash/"],
     "worker/library/trace/": BASE + ["common/model/trace.h", "worker/library/trace/"],

@@ -501,6 +501,7 @@ typedef struct cadre_worker {
     /* When its TLS certificate, or its CA, expires: Unix time. 0: it has none, or it or the
      * coordinator is of a version that does not report it. */
     uint64_t certificate_ends_us;
+    cadre_usage usage; /* of the whole host, by whatever program */
 } cadre_worker;
 
 /* The result of cadre_client_workers(). */

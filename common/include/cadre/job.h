@@ -98,6 +98,26 @@ typedef struct cadre_job_fetch {
     uint64_t elapsed_us; /* since it began: the rate is done_bytes in this time */
 } cadre_job_fetch;
 
+/* What a task or a host uses, as its worker daemon measured it last, at most some seconds ago. A
+ * value whose flag is false is 0, and not known: the host does not tell, or it was not measured
+ * yet. */
+typedef struct cadre_usage {
+    bool has_cpu;
+    uint32_t cpu_thousandths; /* of one CPU over the last second or so, all processes together: 1500
+                                 are one and a half */
+    bool has_memory;
+    uint64_t memory_bytes; /* held now: of a task in a control group what counts against
+                              memory_bytes of its job; else in RAM, and what its processes share is
+                              counted in each */
+    bool has_memory_peak;
+    uint64_t memory_peak_bytes; /* the most that was held; never of a host */
+    bool has_gpu;
+    uint32_t gpu_percent; /* of the time in which the GPUs that it has ran a kernel, of whatever
+                             program: their mean */
+    bool has_gpu_memory;
+    uint64_t gpu_memory_bytes; /* used on those GPUs, by whatever program */
+} cadre_usage;
+
 /* A process of the job. */
 typedef struct cadre_job_task {
     uint32_t task;        /* 0 to workers - 1 */
@@ -115,7 +135,19 @@ typedef struct cadre_job_task {
                          "" */
     uint32_t index;   /* among those of its type, from 0 */
     cadre_job_fetch fetch;
+    cadre_usage usage; /* while its process runs */
+    /* So long others waited for it so far, in waits of more than a second each, and since the
+     * coordinator was started. */
+    uint64_t waited_us;
 } cadre_job_task;
+
+/* The task that others wait for while a step does not end. */
+typedef struct cadre_job_wait {
+    uint32_t task;
+    const char *worker;
+    uint64_t waited_us; /* since the last step ended; 0: none waits for over a second, or it is not
+                           known for which task */
+} cadre_job_wait;
 
 /* A job, as the coordinator has it. */
 typedef struct cadre_job {
@@ -159,6 +191,7 @@ typedef struct cadre_job {
      * 0: none was compared. */
     uint64_t verified_position;
     uint64_t verified_digest;
+    cadre_job_wait wait;
 } cadre_job;
 
 /* The result of cadre_client_jobs(). */

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "coordinator/cli/render/fetches.h"
 #include "coordinator/cli/render/table.h"
 
 const char *render_percent(const cadre_job *job, char text[RENDER_BYTES])
@@ -131,73 +130,6 @@ bool render_jobs(const cadre_job_list *list, bool all, uint64_t now_us,
     } else if (list->more) {
         fprintf(out, "There are older jobs; `cadre job ID` shows them.\n");
     }
-    return good;
-}
-
-static const char *exit_text(const cadre_job_task *task, char text[RENDER_BYTES])
-{
-    if (!task->has_exit) {
-        snprintf(text, RENDER_BYTES, "-");
-    } else if (task->exit_signal != 0) {
-        snprintf(text, RENDER_BYTES, "signal %" PRId32, task->exit_signal);
-    } else {
-        snprintf(text, RENDER_BYTES, "%" PRId32, task->exit_code);
-    }
-    return text;
-}
-
-/* A number that is 0 while it is not known. */
-static void add_known(struct table *table, uint64_t number)
-{
-    if (number == 0) {
-        table_add(table, COLOUR_NONE, "-");
-    } else {
-        table_add(table, COLOUR_NONE, "%" PRIu64, number);
-    }
-}
-
-static bool print_tasks(const cadre_job *job, const struct text_style *text_style, FILE *out)
-{
-    static const struct table_column columns[] = {{"TASK", true}, {"STATE", false},
-        {"WORKER", false}, {"PID", true}, {"INCARNATION", true}, {"LOG", true}, {"EXIT", false},
-        {"NOTE", false}};
-    static const struct table_column typed[] = {{"TASK", true}, {"TYPE", false}, {"STATE", false},
-        {"WORKER", false}, {"PID", true}, {"INCARNATION", true}, {"LOG", true}, {"EXIT", false},
-        {"NOTE", false}};
-    struct table table;
-    if (job->servers > 0) {
-        table_open(&table, typed, sizeof typed / sizeof typed[0]);
-    } else {
-        table_open(&table, columns, sizeof columns / sizeof columns[0]);
-    }
-    for (size_t i = 0; i < job->task_count; i++) {
-        const cadre_job_task *task = &job->tasks[i];
-        char text[RENDER_BYTES];
-        bool bad = task->state == CADRE_TASK_LOST ||
-                   (task->has_exit && (task->exit_code != 0 || task->exit_signal != 0));
-        char fetched[FETCHES_TEXT_BYTES];
-        const char *note =
-            task->exit_text[0] != '\0' ? task->exit_text : fetches_note(task, fetched);
-        bool waits = task->state == CADRE_TASK_WAITING && job->state == CADRE_JOB_RUNNING;
-        if (note[0] == '\0' && task->state == CADRE_TASK_EXITED && !task->uses_cadre) {
-            note = "did not join";
-        } else if (note[0] == '\0' && waits) {
-            note = "for a free slot";
-        }
-        table_add(&table, COLOUR_NONE, "%" PRIu32, task->task);
-        if (job->servers > 0) {
-            table_add(&table, COLOUR_NONE, "%s %" PRIu32, task->type, task->index);
-        }
-        table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", cadre_task_state_name(task->state));
-        table_add(&table, COLOUR_NONE, "%s", task->worker[0] != '\0' ? task->worker : "-");
-        add_known(&table, task->pid);
-        add_known(&table, task->incarnation);
-        table_add(&table, COLOUR_NONE, "%s", render_bytes(task->log_bytes, text));
-        table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", exit_text(task, text));
-        table_add(&table, COLOUR_NONE, "%s", note);
-    }
-    bool good = table_print(&table, text_style, out);
-    table_close(&table);
     return good;
 }
 
@@ -354,7 +286,7 @@ bool render_job(
     if (job->task_count > 0) {
         fputc('\n', out);
     }
-    return print_tasks(job, text_style, out);
+    return render_tasks(job, text_style, out);
 }
 
 bool render_outputs(const cadre_output_list *list, const struct text_style *text_style, FILE *out)

@@ -35,6 +35,15 @@ bool render_jobs(const cadre_job_list *list, bool all, uint64_t now_us,
 /* One job with its tasks. */
 bool render_job(
     const cadre_job *job, uint64_t now_us, const struct text_style *text_style, FILE *out);
+/* The tasks of a job as a table. */
+bool render_tasks(const cadre_job *job, const struct text_style *text_style, FILE *out);
+/* The busiest tasks of several jobs, so many at most, those that others wait for first; and an
+ * empty line. Nothing when of none is known what it uses. */
+#define RENDER_BUSY_MAX 12
+bool render_busy_tasks(
+    const cadre_job *const *jobs, size_t count, const struct text_style *text_style, FILE *out);
+/* CPUs in use, "0.98", "12.3"; "-": not known. */
+const char *render_cores(const cadre_usage *usage, char text[RENDER_BYTES]);
 /* Which task reads what of each dataset of the job. */
 bool render_shards(const cadre_job *job, const struct text_style *text_style, FILE *out);
 /* The workers as a table, with notes below it. */

@@ -131,6 +131,30 @@ static bool print_note(const cadre_worker *worker, FILE *out)
 
 /* ---- all ---- */
 
+/* CPUs and memory, in use and in all: "3.25/16", "40.1/62.8 GiB". */
+static void add_used(struct table *table, const cadre_worker *worker)
+{
+    char used[RENDER_BYTES];
+    char all[RENDER_BYTES];
+    if (worker->usage.has_cpu) {
+        table_add(
+            table, COLOUR_NONE, "%s/%" PRIu32, render_cores(&worker->usage, used), worker->cpus);
+    } else {
+        table_add(table, COLOUR_NONE, "%" PRIu32, worker->cpus);
+    }
+    (void)render_bytes(worker->memory_bytes, all);
+    if (worker->usage.has_memory) {
+        (void)render_bytes(worker->usage.memory_bytes, used);
+        const char *unit = strchr(used, ' ');
+        const char *unit_of_all = strchr(all, ' ');
+        bool same = unit != NULL && unit_of_all != NULL && strcmp(unit, unit_of_all) == 0;
+        table_add(table, COLOUR_NONE, "%.*s/%s", (int)(same ? unit - used : (long)strlen(used)),
+            used, all);
+    } else {
+        table_add(table, COLOUR_NONE, "%s", all);
+    }
+}
+
 static void add_worker(
     struct table *table, const cadre_worker *worker, bool certificates, uint64_t now_us)
 {
@@ -138,8 +162,7 @@ static void add_worker(
     table_add(table, COLOUR_NONE, "%s", worker->name);
     table_add(table, state_colour(worker), "%s", state_name(worker));
     table_add(table, COLOUR_NONE, "%" PRIu32 "/%" PRIu32, worker->slots_used, worker->slots);
-    table_add(table, COLOUR_NONE, "%" PRIu32, worker->cpus);
-    table_add(table, COLOUR_NONE, "%s", render_bytes(worker->memory_bytes, text));
+    add_used(table, worker);
     add_gpus(table, worker);
     table_add(table, COLOUR_NONE, "%s", render_joined(worker, now_us, text));
     if (certificates) {
@@ -268,8 +291,15 @@ bool render_worker(
     print_text(out, "version", worker->version);
     fprintf(out, "  %-8s %" PRIu32 ", %" PRIu32 " in use\n", "slots", worker->slots,
         worker->slots_used);
-    fprintf(out, "  %-8s %" PRIu32 "\n", "CPUs", worker->cpus);
-    fprintf(out, "  %-8s %s\n", "memory", render_bytes(worker->memory_bytes, text));
+    fprintf(out, "  %-8s %" PRIu32, "CPUs", worker->cpus);
+    if (worker->usage.has_cpu) {
+        fprintf(out, ", %s in use", render_cores(&worker->usage, text));
+    }
+    fprintf(out, "\n  %-8s %s", "memory", render_bytes(worker->memory_bytes, text));
+    if (worker->usage.has_memory) {
+        fprintf(out, ", %s in use", render_bytes(worker->usage.memory_bytes, text));
+    }
+    fputc('\n', out);
     fprintf(out, "  %-8s %s\n", "joined", render_joined(worker, now_us, text));
     if (worker->certificate_ends_us != 0) {
         enum colour colour = render_certificate_colour(worker, now_us);

@@ -11,6 +11,9 @@
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/table.h"
 
+#define WAITS_SHOWN    4
+#define WAIT_SHARE_MIN 0.01
+
 static bool is_live(const cadre_job *job)
 {
     return !cadre_job_state_is_final(job->state);
@@ -157,6 +160,51 @@ static bool render_live(
     return good;
 }
 
+/* ---- who is waited for ---- */
+
+static bool is_shown(const struct top_frame *frame, const struct top_wait *wait)
+{
+    return wait->job != 0 &&
+           (wait->now_us > 0 || top_waits_share(frame->waits, wait) >= WAIT_SHARE_MIN);
+}
+
+/* "job 7 waits for task 3 on w2 (4.2 s); 35% of the last minute" */
+static void render_wait(const struct top_frame *frame, const struct top_wait *wait,
+    const struct text_style *text_style, FILE *out)
+{
+    char text[256];
+    char span[RENDER_BYTES];
+    double share = top_waits_share(frame->waits, wait);
+    int length = snprintf(text, sizeof text, "job %" PRIu64 " %s for task %" PRIu32 " on %s",
+        wait->job, wait->now_us > 0 ? "waits" : "waited", wait->task, wait->worker);
+    if (wait->now_us > 0) {
+        length += snprintf(text + length, sizeof text - (size_t)length, " (%s)",
+            render_duration(wait->now_us, span));
+    }
+    if (share >= WAIT_SHARE_MIN) {
+        (void)snprintf(text + length, sizeof text - (size_t)length, "%s %.0f%% of the last minute",
+            wait->now_us > 0 ? ";" : ":", share * 100);
+    }
+    fputs(colour_start(text_style, COLOUR_YELLOW), out);
+    text_print(out, text, text_style->columns);
+    fprintf(out, "%s\n", colour_end(text_style, COLOUR_YELLOW));
+}
+
+static void render_waits(
+    const struct top_frame *frame, const struct text_style *text_style, FILE *out)
+{
+    unsigned shown = 0;
+    for (int waited = 0; waited < 2; waited++) { /* those that are waited for now first */
+        for (size_t i = 0; i < TOP_WAITS_MAX && shown < WAITS_SHOWN; i++) {
+            const struct top_wait *wait = &frame->waits->tasks[i];
+            if (is_shown(frame, wait) && (wait->now_us == 0) == (waited == 1)) {
+                render_wait(frame, wait, text_style, out);
+                shown++;
+            }
+        }
+    }
+}
+
 bool top_frame_render(const struct top_frame *frame, const struct text_style *text_style, FILE *out)
 {
     render_cluster(frame, text_style, out);
@@ -164,7 +212,11 @@ bool top_frame_render(const struct top_frame *frame, const struct text_style *te
     if (!render_live(frame, text_style, out)) {
         return false;
     }
+    render_waits(frame, text_style, out);
     fputc('\n', out);
+    if (!render_busy_tasks(frame->asked, frame->asked_count, text_style, out)) {
+        return false;
+    }
     return render_workers(frame->workers, frame->now_us, text_style, out);
 }
 
@@ -184,6 +236,34 @@ static json_t *json_of_rates(const struct top_frame *frame)
     return rates;
 }
 
+static json_t *json_of_waits(const struct top_frame *frame)
+{
+    json_t *waits = json_array();
+    for (size_t i = 0; i < TOP_WAITS_MAX; i++) {
+        const struct top_wait *wait = &frame->waits->tasks[i];
+        if (is_shown(frame, wait)) {
+            double share = top_waits_share(frame->waits, wait);
+            json_array_append_new(
+                waits, json_pack("{s:I, s:I, s:s, s:I, s:o}", "job", (json_int_t)wait->job, "task",
+                           (json_int_t)wait->task, "worker", wait->worker, "waited_us",
+                           (json_int_t)wait->now_us, "share",
+                           share >= 0 ? json_real(share) : json_null()));
+        }
+    }
+    return waits;
+}
+
+/* With its tasks where they were asked for. */
+static const cadre_job *with_tasks(const struct top_frame *frame, const cadre_job *job)
+{
+    for (size_t i = 0; i < frame->asked_count; i++) {
+        if (frame->asked[i]->id == job->id) {
+            return frame->asked[i];
+        }
+    }
+    return job;
+}
+
 json_t *top_frame_json(const struct top_frame *frame)
 {
     const struct cluster_sums sums = top_frame_sum(frame);
@@ -191,13 +271,14 @@ json_t *top_frame_json(const struct top_frame *frame)
     json_t *workers = json_of_workers(frame->workers);
     for (size_t i = 0; jobs != NULL && i < frame->jobs->count; i++) {
         if (is_live(&frame->jobs->jobs[i])) {
-            json_array_append_new(jobs, json_of_job(&frame->jobs->jobs[i]));
+            json_array_append_new(jobs, json_of_job(with_tasks(frame, &frame->jobs->jobs[i])));
         }
     }
     json_t *frame_json = json_of_cluster(frame->now_us, &sums);
     json_object_set_new(frame_json, "coordinator", json_string(frame->coordinator));
     json_object_set_new(frame_json, "jobs", jobs);
     json_object_set_new(frame_json, "steps_per_s", json_of_rates(frame));
+    json_object_set_new(frame_json, "waits", json_of_waits(frame));
     if (frame_json == NULL || workers == NULL || json_object_update(frame_json, workers) != 0) {
         json_decref(frame_json);
         frame_json = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One frame of `cadre top`: the cluster in a line, the jobs that have not ended, the workers. Pure:
+ * One frame of `cadre top`: the cluster in a line, the jobs that have not ended, who is waited for,
+ * the busiest tasks, the workers. Pure:
  * it depends only on the coordinator's answers and the frame before. */
 #ifndef CADRE_CLI_RENDER_TOP_FRAME_H
 #define CADRE_CLI_RENDER_TOP_FRAME_H
@@ -8,6 +9,7 @@
 
 #include "cadre/client.h"
 #include "coordinator/cli/render/terminal.h"
+#include "coordinator/cli/render/top_waits.h"
 
 #define TOP_JOBS_MAX 500
 
@@ -29,6 +31,9 @@ struct top_frame {
     const cadre_job_list *jobs;
     const cadre_worker_list *workers;
     const struct top_speeds *speeds;
+    const struct top_waits *waits;
+    const cadre_job *const *asked; /* some of the jobs, with their tasks */
+    size_t asked_count;
     const char *coordinator; /* its address */
     const char *trouble;     /* why the frame is not current; "" mostly */
     uint64_t now_us;         /* Unix time */

@@ -16,40 +16,6 @@
 #define CHAIN_MAX        64                 /* of tasks that wait for one another */
 #define HANG_REPORTED_US UINT64_C(20000000) /* a hang is reported each 5 s */
 
-void health_progress(struct core *core, struct job *job, uint64_t steps)
-{
-    CADRE_ASSERT(job->progress_us <= core->now_us);
-    if (steps > 0 && job->progress_us > 0) {
-        uint64_t took_us = (core->now_us - job->progress_us) / steps;
-        uint64_t by_us = job->median_us / 16 + 1;
-        if (job->median_us == 0) {
-            job->median_us = took_us;
-        } else if (took_us > job->median_us) {
-            job->median_us += by_us;
-        } else if (took_us < job->median_us) {
-            job->median_us -= by_us < job->median_us ? by_us : job->median_us;
-        }
-    }
-    job->progress_us = core->now_us;
-    bool earlier = steps > 0 && job->applied.least <= job->stall_position;
-    if (!job->stalled || earlier) {
-        return; /* late reports of steps before the one that tasks wait in */
-    }
-    job->stall_stamp++;
-    job->stall_slot = NONE;
-    job->stalled = false;
-    if (job->slow) {
-        job->slow = false;
-        job_due(core, job, DUE_CHANGED);
-    }
-    deadline_clear(core, job, DEADLINE_SLOW);
-    deadline_clear(core, job, DEADLINE_STALL);
-    if (job->halt_kind == HALT_REGROUP && job->reported > 0) {
-        health_halted(core, job);
-    }
-    CADRE_ASSERT(!job->stalled && job->stall_slot == NONE);
-}
-
 static bool stall_counts(const struct job *job, const struct task *task)
 {
     CADRE_ASSERT(task->stall_stamp <= job->stall_stamp);
@@ -75,7 +41,9 @@ static void stall_begins(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_RUN);
     job->stalled = true;
+    job->stall_since_us = job->progress_us;
     job->stall_slot = NONE;
+    job->waited_slot = NONE;
     job->stall_position = 0;
     job->hang_slot = NONE;
     deadline_set(core, job, DEADLINE_SLOW, job->progress_us + slow_after(core, job));
@@ -116,19 +84,21 @@ static void hang_reported(
     }
 }
 
-void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
+/* False: it changed nothing. */
+static bool stall_taken(
+    struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
     struct task *task = job_task(core, job, slot);
     /* Rule 13. */
     if (job->phase != PHASE_RUN || job->outcome != 0 || task->rank == NONE ||
         !generation_equal(stall->generation, job->generation) || stall->slot >= job->tasks) {
-        return;
+        return false;
     }
     if (ps_job_is_set(&job->ps_job) && stall->slot != slot) {
-        return; /* a ps task takes part in no step */
+        return false; /* a ps task takes part in no step */
     }
     if (stall->position < job->applied.least) {
-        return; /* that wait is over */
+        return false; /* that wait is over */
     }
     if (!job->stalled) {
         job->stall_stamp++;
@@ -137,26 +107,27 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
         /* The job got further: older reports are void. */
         job->stall_stamp++;
         job->stall_slot = NONE;
+        job->waited_slot = NONE;
     }
     if (stall->position > job->stall_position) {
         job->stall_position = stall->position;
     }
     if (stall->hang.at != HANG_NONE) {
         hang_reported(core, job, slot, stall);
-        return;
+        return true;
     }
     struct task *other = job_task(core, job, stall->slot);
     stall_renew(job, task);
     stall_renew(job, other);
     if (task->waits_for == stall->slot) {
-        return;
+        return true;
     }
     if (task->waits_for != NONE && task->waits_for != slot) {
         job_task(core, job, task->waits_for)->waited_by--;
     }
     task->waits_for = stall->slot;
     if (stall->slot == slot) {
-        return; /* it waits for the release */
+        return true; /* it waits for the release */
     }
     other->waited_by++;
     const struct task *most = job->stall_slot == NONE ? NULL : job_task(core, job, job->stall_slot);
@@ -169,6 +140,7 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     CADRE_ASSERT(job->stall_slot < job->tasks);
     CADRE_ASSERT(job->stall_position >= stall->position);
     CADRE_ASSERT(other->waited_by > 0 && other->waited_by <= job->roster);
+    return true;
 }
 
 /* A member whose worker has not arrived for the next step. */
@@ -236,6 +208,61 @@ static uint32_t facts_health_culprit(const struct core *core, const struct job *
     }
     slot = holds_release(core, job);
     return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
+}
+
+void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
+{
+    uint32_t culprit = stall_taken(core, job, slot, stall) ? facts_health_culprit(core, job) : NONE;
+    if (culprit != NONE) {
+        job->waited_slot = culprit;
+    }
+    CADRE_ASSERT(job->waited_slot == NONE || job->waited_slot < job->tasks);
+}
+
+/* Others have waited for the slot's task since the stall began; NONE: it is not known for which. */
+static void waited_for(struct core *core, struct job *job, uint32_t slot)
+{
+    CADRE_ASSERT(job->stall_since_us <= core->now_us);
+    CADRE_ASSERT(slot == NONE || slot < job->tasks);
+    if (slot != NONE) {
+        job_task(core, job, slot)->waited_us += core->now_us - job->stall_since_us;
+    }
+}
+
+void health_progress(struct core *core, struct job *job, uint64_t steps)
+{
+    CADRE_ASSERT(job->progress_us <= core->now_us);
+    if (steps > 0 && job->progress_us > 0) {
+        uint64_t took_us = (core->now_us - job->progress_us) / steps;
+        uint64_t by_us = job->median_us / 16 + 1;
+        if (job->median_us == 0) {
+            job->median_us = took_us;
+        } else if (took_us > job->median_us) {
+            job->median_us += by_us;
+        } else if (took_us < job->median_us) {
+            job->median_us -= by_us < job->median_us ? by_us : job->median_us;
+        }
+    }
+    job->progress_us = core->now_us;
+    bool earlier = steps > 0 && job->applied.least <= job->stall_position;
+    if (!job->stalled || earlier) {
+        return; /* late reports of steps before the one that tasks wait in */
+    }
+    waited_for(core, job, job->waited_slot);
+    job->stall_stamp++;
+    job->stall_slot = NONE;
+    job->waited_slot = NONE;
+    job->stalled = false;
+    if (job->slow) {
+        job->slow = false;
+        job_due(core, job, DUE_CHANGED);
+    }
+    deadline_clear(core, job, DEADLINE_SLOW);
+    deadline_clear(core, job, DEADLINE_STALL);
+    if (job->halt_kind == HALT_REGROUP && job->reported > 0) {
+        health_halted(core, job);
+    }
+    CADRE_ASSERT(!job->stalled && job->stall_slot == NONE);
 }
 
 /* All members report that they wait: for one another, or for a release that they hold back
@@ -377,9 +404,19 @@ void health_stall_timeout(struct core *core, struct job *job)
     text_add_u64(&text, halted ? job->halt_at : step_of(core, job));
     text_add(&text, " for ");
     text_time(&text, core->now_us - job->progress_us);
+    waited_for(core, job, slot);
     task_dismiss(core, job, slot, DISMISSED_SILENT);
     generation_abort(core, job, sentence, false);
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
+}
+
+uint32_t health_waits_for(const struct core *core, const struct job *job, uint64_t *ret_waited_us)
+{
+    bool waits = job->phase == PHASE_RUN && job->stalled && job->outcome == 0;
+    uint32_t slot = waits ? facts_health_culprit(core, job) : NONE;
+    CADRE_ASSERT(job->stall_since_us <= core->now_us);
+    *ret_waited_us = slot != NONE ? core->now_us - job->stall_since_us : 0;
+    return slot;
 }
 
 /* Adds which task holds up the step, and how many wait for it. */

@@ -97,6 +97,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->lost = NONE;
     job->dismissed = NONE;
     job->stall_slot = NONE;
+    job->waited_slot = NONE;
     job->hang_slot = NONE;
     job->source = SOURCE_NONE;
     job->halt_at = POSITION_NONE;

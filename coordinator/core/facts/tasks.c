@@ -339,6 +339,7 @@ void task_clear(struct task *task)
         .home = task->home,
         .kept = task->kept,
         .backed = {.by = task->backed.by},
+        .waited_us = task->waited_us,
         .state = TASK_WAITING,
         .task_group = NONE,
         .next = NONE,

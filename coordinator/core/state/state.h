@@ -161,6 +161,7 @@ struct task {
     struct worker_id home;        /* of a server: the worker of its last incarnation */
     uint64_t kept;                /* the number of that incarnation */
     uint64_t predecessor;         /* the incarnation whose memory this one takes over */
+    uint64_t waited_us; /* facts/health.c: so long others waited for the slot's task, in stalls */
     struct task_backed backed; /* of a server: `by` is the slot's, the number this incarnation's */
     /* of its report */
     bool clean;
@@ -427,7 +428,9 @@ struct job {
     uint64_t progress_us; /* when the last step was applied by all */
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;
+    uint64_t stall_since_us; /* when the last step before it was applied */
     uint32_t stall_slot;     /* the task that most others wait for; NONE */
+    uint32_t waited_slot;    /* the one that held up the step when that was last known; NONE */
     uint64_t stall_position; /* the highest position at which a task waits */
     bool stalled;            /* a task has waited for long */
     bool slow;               /* it is shown */

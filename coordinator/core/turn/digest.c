@@ -55,6 +55,7 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_some(digest, task->digest);
     digest = fold_some(digest, task->nested);
+    digest = fold_some(digest, task->waited_us);
     return fold_string(digest, task->mesh_address);
 }
 
@@ -157,10 +158,11 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->halt_stream, job->has_checkpoint, job->published, job->has_part, job->part_compared,
         job->counted, job->excused, job->guess, job->waits_us, job->restarts, job->aborted_us,
         (uint64_t)job->followed.code, job->progress_us, job->median_us, job->stall_stamp,
-        job->stall_slot, job->stall_position, job->stalled, job->slow, job->hang_slot,
-        job->hang_position, job->hang_reported_us, (uint64_t)job->hang.at, job->hang.collective,
-        job->hang.replica, job->hang.others, job->fresh, job->lost, job->dismissed, job->agains,
-        job->outdated, job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
+        job->stall_since_us, job->stall_slot, job->waited_slot, job->stall_position, job->stalled,
+        job->slow, job->hang_slot, job->hang_position, job->hang_reported_us,
+        (uint64_t)job->hang.at, job->hang.collective, job->hang.replica, job->hang.others,
+        job->fresh, job->lost, job->dismissed, job->agains, job->outdated, job->stopped,
+        job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
         (uint64_t)(int64_t)job->exit_code, job->checkpoint_at, job->checkpoint_asked,
         (uint64_t)job->preempt, job->requeues, job->saves, job->ps_job.workers, job->ps_job.servers,
         job->ps_job.evaluators, job->ps_job.backups, job->ps_task_counts[ROLE_WORKER],

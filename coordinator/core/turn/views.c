@@ -2,8 +2,8 @@
  * The views of core.h: jobs, their tasks, members and workers, and the worker daemons. */
 #include "coordinator/core/state/state.h"
 
-#include "coordinator/core/turn/job_text.h"
 #include "coordinator/core/facts/health.h"
+#include "coordinator/core/turn/job_text.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
@@ -52,6 +52,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .ps_job = job->ps_job,
         .formed = job->phase != PHASE_JOIN,
     };
+    ret_view->waits_for = health_waits_for(core, job, &ret_view->waited_us);
     ret_view->stalled_us =
         health_slow(core, job, &ret_view->stalled_step, &ret_view->stalled_slot);
     CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
@@ -136,6 +137,7 @@ void core_job_task(
         .attempts_generation = task->attempts_generation,
         .predecessor = task->predecessor,
         .backed = task->backed,
+        .waited_us = task->waited_us,
     };
     text_set(ret_view->mesh_address, sizeof(ret_view->mesh_address), task->mesh_address);
     if (task->task_group != NONE) {
@@ -208,11 +210,20 @@ const struct core_drained *core_drain_of(const struct core *core, const char *wo
     return drain_of(core, worker);
 }
 
-bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret_view)
+bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret)
 {
     uint32_t index = worker_by_name(core, name);
     if (index != NONE) {
-        show_worker(core, &core->workers[index], ret_view);
+        show_worker(core, &core->workers[index], ret);
+    }
+    return index != NONE;
+}
+
+bool core_worker_linked(const struct core *core, struct link_id link, struct core_worker_view *ret)
+{
+    uint32_t index = worker_by_link(core, link);
+    if (index != NONE) {
+        show_worker(core, &core->workers[index], ret);
     }
     return index != NONE;
 }
@@ -231,12 +242,11 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
     return true;
 }
 
-bool core_worker_find(
-    const struct core *core, struct worker_id worker, struct core_worker_view *ret_view)
+bool core_worker_find(const struct core *core, struct worker_id id, struct core_worker_view *ret)
 {
     uint32_t cursor = 0;
-    while (core_worker_next(core, &cursor, ret_view)) {
-        if (ret_view->worker.n == worker.n) {
+    while (core_worker_next(core, &cursor, ret)) {
+        if (ret->worker.n == id.n) {
             return true;
         }
     }

@@ -412,17 +412,22 @@ static void a_job_as_json_has_stable_keys(void **state)
     static const char *const job_keys[] = {"id", "name", "program", "state", "final", "code",
         "message", "exit_code", "workers", "workers_min", "roster", "restarts", "replicas",
         "priority", "memory_bytes", "cpu_thousandths", "pids", "time_limit_us", "submitted_us",
-        "started_us", "ended_us", "position", "verified", "generation", "checkpoint", "progress",
-        "tasks", NULL};
+        "started_us", "ended_us", "position", "verified", "wait", "generation", "checkpoint",
+        "progress", "tasks", NULL};
     static const char *const progress_keys[] = {
         "stream", "epoch", "epochs", "step", "steps", "samples_per_s", "left_s", "metrics", NULL};
     static const char *const task_keys[] = {"task", "state", "worker", "incarnation", "pid",
-        "exit_code", "exit_signal", "exit_text", "uses_cadre", "log_bytes", "fetch", NULL};
+        "exit_code", "exit_signal", "exit_text", "uses_cadre", "log_bytes", "fetch", "usage",
+        "waited_us", NULL};
+    static const char *const wait_keys[] = {"task", "worker", "waited_us", NULL};
+    static const char *const usage_keys[] = {"cpu_thousandths", "memory_bytes", "memory_peak_bytes",
+        "gpu_percent", "gpu_memory_bytes", NULL};
     static const char *const fetch_keys[] = {
         "what", "done_bytes", "whole_bytes", "elapsed_us", NULL};
     cadre_job job = make_job(3, CADRE_JOB_RUNNING);
     cadre_job_task with_fetch[2] = {tasks[0], tasks[1]};
     with_fetch[1].fetch = (cadre_job_fetch){"files", 1, 2, 3};
+    job.wait = (cadre_job_wait){.task = 1, .worker = "a", .waited_us = 5};
     job.tasks = with_fetch;
     job.task_count = 2;
     json_t *json = json_of_job(&job);
@@ -438,6 +443,8 @@ static void a_job_as_json_has_stable_keys(void **state)
     json_t *task = json_array_get(json_object_get(json, "tasks"), 0);
     assert_keys(task, task_keys);
     assert_true(json_is_null(json_object_get(task, "exit_code")));
+    assert_keys(json_object_get(task, "usage"), usage_keys);
+    assert_keys(json_object_get(json, "wait"), wait_keys);
     assert_int_equal(json_integer_value(json_object_get(task, "exit_signal")), 11);
     assert_true(json_is_null(json_object_get(task, "fetch")));
     assert_keys(
@@ -548,7 +555,9 @@ static void listings_as_json(void **state)
         "\"drained_why\":\"disk\",\"host\":\"h\","
         "\"version\":\"v\",\"slots\":2,\"slots_used\":0,\"cpus\":0,\"memory_bytes\":0,"
         "\"joined_us\":0,\"gpus\":[],\"gpus_usable\":0,\"gpus_omitted\":0,\"gpu_driver\":\"d\","
-        "\"gpu_runtime\":\"r\",\"nccl\":0,\"gpu_reason\":\"none\",\"certificate_ends_us\":0}]}");
+        "\"gpu_runtime\":\"r\",\"nccl\":0,\"gpu_reason\":\"none\",\"certificate_ends_us\":0,"
+        "\"usage\":{\"cpu_thousandths\":null,\"memory_bytes\":null,\"memory_peak_bytes\":null,"
+        "\"gpu_percent\":null,\"gpu_memory_bytes\":null}}]}");
     const cadre_job_list jobs = {0};
     assert_dumps(json_of_jobs(&jobs), "{\"jobs\":[],\"more\":false}");
     cadre_job job = make_job(12, CADRE_JOB_RUNNING);

@@ -153,7 +153,8 @@ static void gpus_as_json(void **state)
         "\"memory_bytes\":150754820096,\"compute_major\":9,\"compute_minor\":0,"
         "\"unused\":\"\"}],\"gpus_usable\":3,\"gpus_omitted\":2,"
         "\"gpu_driver\":\"580.1 (CUDA 13.0)\",\"gpu_runtime\":\"CUDA 13.0\",\"nccl\":22809,"
-        "\"gpu_reason\":\"\",\"certificate_ends_us\":0}"));
+        "\"gpu_reason\":\"\",\"certificate_ends_us\":0,"
+        "\"usage\":{\"cpu_thousandths\":null,"));
     free(text);
     json_decref(json);
 }

@@ -66,6 +66,42 @@ static void a_slow_step_is_reported(void **state)
     script_close(s);
 }
 
+static uint64_t waited_us_of(struct script *s, uint32_t slot)
+{
+    struct core_task_view view;
+    core_job_task(s->core, (struct job_id){1}, slot, &view);
+    return view.waited_us;
+}
+
+/* Long before it is slow; and added up when it ends, also by a replacement. */
+static void who_is_waited_for_is_known_after_a_second(void **state)
+{
+    (void)state;
+    struct script *s = stage_stalled();
+    assert_int_equal(job_view(s, 1).waits_for, 1);
+    assert_int_equal(job_view(s, 1).waited_us, SECOND);
+    pass(s, 3);
+    assert_int_equal(job_view(s, 1).waited_us, 4 * SECOND);
+    assert_int_equal(waited_us_of(s, 1), 0);
+    stalls(s, 2, 1, 1); /* it has gone on, and waits for the next release */
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 8, 3);
+    }
+    assert_int_equal(job_view(s, 1).waits_for, UINT32_MAX);
+    assert_int_equal(job_view(s, 1).waited_us, 0);
+    assert_int_equal(waited_us_of(s, 1), 4 * SECOND);
+    assert_int_equal(waited_us_of(s, 0), 0);
+    assert_int_equal(waited_us_of(s, 2), 0);
+    script_close(s);
+    s = stage_stalled();
+    pass(s, 59);
+    assert_int_equal(waited_us_of(s, 1), 60 * SECOND); /* it is being replaced */
+    assert_int_equal(job_view(s, 1).waits_for, UINT32_MAX);
+    collect(s, 2, 1, 1);
+    assert_int_equal(waited_us_of(s, 1), 60 * SECOND); /* the slot's */
+    script_close(s);
+}
+
 /* The steps before a task's missing step arrive a second or two after it was waited for: that
  * ends no wait. */
 static void steps_that_are_reported_late_end_no_wait(void **state)
@@ -400,6 +436,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_step_is_reported),
+        cmocka_unit_test(who_is_waited_for_is_known_after_a_second),
         cmocka_unit_test(steps_that_are_reported_late_end_no_wait),
         cmocka_unit_test(one_that_stalls_is_replaced),
         cmocka_unit_test(a_replica_that_hangs_is_named),

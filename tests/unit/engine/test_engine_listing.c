@@ -283,6 +283,91 @@ static void fetches_are_shown_until_the_task_runs(void **state)
     stage_close(stage);
 }
 
+static struct resource_usage usage_of(struct stage *stage, uint32_t slot)
+{
+    struct job_info info;
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    return info.tasks[slot].usage;
+}
+
+static struct resource_usage usage_of_host(struct stage *stage, const char *name)
+{
+    struct worker_info worker;
+    uint32_t cursor = 0;
+    while (engine_worker_next(stage->engine, &cursor, &worker)) {
+        if (strcmp(worker.name, name) == 0) {
+            return worker.usage;
+        }
+    }
+    fail_msg("no worker %s", name);
+    return (struct resource_usage){.has_cpu = false};
+}
+
+static void use_is_shown_while_it_is_current(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    const struct resource_usage cpu = {.has_cpu = true, .cpu_thousandths = 950};
+    const struct resource_usage host = {.has_memory = true, .memory_bytes = 77};
+    const struct agent_usage usages[] = {
+        {.task = {{1}, 0, 1}, .usage = cpu},
+        {.task = {{1}, 1, 9}, .usage = cpu}, /* not the incarnation that is */
+        {.task = {{1}, 2, 3}, .usage = cpu}, /* it is on the other worker */
+        {.task = {{7}, 0, 1}, .usage = cpu}, /* no such job */
+    };
+    struct agent_up up = {.type = AGENT_UP_HEARTBEAT,
+        .heartbeat = {.usages = usages, .usage_count = 4, .host = host}};
+    assert_false(resource_usage_any(&(struct resource_usage){.cpu_thousandths = 1}));
+    stage_skip(stage);
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    flush(stage);
+    expect_output(stage, ""); /* it wakes no watcher */
+    assert_true(usage_of(stage, 0).has_cpu);
+    assert_int_equal(usage_of(stage, 0).cpu_thousandths, 950);
+    assert_false(usage_of(stage, 0).has_memory);
+    assert_false(usage_of(stage, 1).has_cpu);
+    assert_false(usage_of(stage, 2).has_cpu);
+    assert_int_equal(usage_of_host(stage, "one").memory_bytes, 77);
+    assert_false(usage_of_host(stage, "two").has_memory);
+    heartbeat(stage, 1); /* nothing is new */
+    flush(stage);
+    assert_true(usage_of(stage, 0).has_cpu);
+    for (int second = 0; second < 15; second++) { /* as of a worker of an earlier version */
+        stage->now_us += SECOND;
+        heartbeat(stage, 1);
+        heartbeat(stage, 2);
+        flush(stage);
+    }
+    assert_false(usage_of(stage, 0).has_cpu);
+    assert_false(usage_of_host(stage, "one").has_memory);
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    gone(stage, 1, 1, 0, 0, "");
+    flush(stage);
+    assert_false(usage_of(stage, 0).has_cpu); /* it uses nothing any more */
+    stage_close(stage);
+}
+
+static void the_task_that_is_waited_for_is_shown(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct job_info info;
+    struct agent_up up = {.type = AGENT_UP_RELAY,
+        .relay_up = {.task = {{1}, 0, 1},
+            .up = {.type = TASK_UP_STALL,
+                .stall = {.generation = stage->generation, .slot = 2, .waited_us = SECOND}}}};
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.wait.waited_us, 0);
+    stage->now_us += SECOND;
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    flush(stage);
+    assert_true(engine_job_basics(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.wait.slot, 2);
+    assert_string_equal(info.wait.worker, "two");
+    assert_true(info.wait.waited_us >= SECOND);
+    stage_close(stage);
+}
+
 /* The program of a task reads its checkpoint: that is no progress of the job. */
 static void a_program_that_reads_is_shown_until_its_last_report(void **state)
 {
@@ -391,6 +476,8 @@ int main(void)
         cmocka_unit_test(workers_are_reported_with_their_details),
         cmocka_unit_test(the_end_of_a_certificate_is_kept_up_to_date),
         cmocka_unit_test(fetches_are_shown_until_the_task_runs),
+        cmocka_unit_test(use_is_shown_while_it_is_current),
+        cmocka_unit_test(the_task_that_is_waited_for_is_shown),
         cmocka_unit_test(a_program_that_reads_is_shown_until_its_last_report),
         cmocka_unit_test(gpus_of_many_workers_are_left_out),
         cmocka_unit_test(details_of_lost_workers_are_dropped)};

@@ -118,6 +118,7 @@ const struct sample samples[] = {
     {"agent_up hello", &kinds[KIND_agent_up], &sample_agent_hello},
     {"agent_up heartbeat", &kinds[KIND_agent_up], &heartbeat},
     {"agent_up heartbeat with fetches", &kinds[KIND_agent_up], &heartbeat_with_fetches},
+    {"agent_up heartbeat with usages", &kinds[KIND_agent_up], &heartbeat_with_usages},
     {"agent_up draining", &kinds[KIND_agent_up], &draining},
     {"agent_up arrived", &kinds[KIND_agent_up], &sample_agent_arrived},
     {"agent_up started", &kinds[KIND_agent_up], &started},

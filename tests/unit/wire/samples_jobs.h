@@ -25,10 +25,11 @@ static const struct task_info task_infos[] = {
     {.slot = 16383,
         .state = TASK_STARTING,
         .worker = "",
-        .fetch = {.kind = FETCH_CHECKPOINT,
-            .done_bytes = 5001,
-            .whole_bytes = 5002,
-            .elapsed_us = 5003}},
+        .fetch =
+            {.kind = FETCH_CHECKPOINT, .done_bytes = 5001, .whole_bytes = 5002, .elapsed_us = 5003},
+        .usage = USAGE,
+        .waited_us = 5004},
+    {.slot = 1, .state = TASK_RUNNING, .worker = "b", .usage = {.has_cpu = true}}, /* it rests */
 };
 const struct job_info sample_info = {
     .id = {7},
@@ -56,8 +57,9 @@ const struct job_info sample_info = {
     .progress = PROGRESS,
     .shards = sample_shards,
     .shards_count = 2,
+    .wait = {.slot = 16383, .worker = "host-b", .waited_us = 1007},
     .tasks = task_infos,
-    .task_count = 2,
+    .task_count = 3,
     .limits = {.memory_bytes = LIMIT_MEMORY_MIN,
         .cpu_thousandths = 1500,
         .pids = 256,
@@ -314,6 +316,7 @@ static const struct worker_info workers[] = {
         .expected = true,
         .drained_by = "alice",
         .drained_why = "kernel update",
+        .usage = USAGE,
     },
     {.id = {2}, .name = "b", .host = "", .version = ""},
     {.id = {3}, .name = "c", .host = "", .version = "", .gpus = {.omitted = 8, .usable = 7}},

@@ -393,6 +393,16 @@ static const struct agent_fetch fetches[] = {
 };
 static const struct agent_up heartbeat_with_fetches = {
     .type = AGENT_UP_HEARTBEAT, .heartbeat = {.fetches = fetches, .fetch_count = 2}};
+#define USAGE                                                                                      \
+    {                                                                                              \
+        .has_cpu = true, .has_memory = true, .has_memory_peak = true, .has_gpu = true,             \
+        .has_gpu_memory = true, .cpu_thousandths = LIMIT_CPU_MAX, .memory_bytes = 81,              \
+        .memory_peak_bytes = 82, .gpu_percent = 100, .gpu_memory_bytes = INT64_MAX                 \
+    }
+static const struct agent_usage usages[] = {{.task = {{7}, 0, 3}, .usage = USAGE},
+    {.task = {{7}, 1, 4}, .usage = {.has_cpu = true, .has_memory = true}}, {.task = {{8}, 5, 4}}};
+static const struct agent_up heartbeat_with_usages = {
+    .type = AGENT_UP_HEARTBEAT, .heartbeat = {.usages = usages, .usage_count = 3, .host = USAGE}};
 static const struct agent_up draining = {.type = AGENT_UP_DRAINING};
 const struct agent_up sample_agent_arrived = {
     .type = AGENT_UP_ARRIVED,

@@ -394,3 +394,14 @@ uint32_t agent_task_count(const struct agent *agent)
     }
     return count;
 }
+
+bool agent_task_process(struct agent *agent, struct task_ref ref, struct agent_process *ret_process)
+{
+    const struct agent_task *task = agent_task_find(agent, ref);
+    if (task == NULL || !task->has_process) {
+        return false;
+    }
+    *ret_process = (struct agent_process){
+        .pid = task->pid, .group = &task->confinement.group, .gpu_slot = task->gpu_slot};
+    return true;
+}

@@ -156,6 +156,17 @@ void agent_task_collected(
 /* The number of tasks that run or are not yet collected. */
 uint32_t agent_task_count(const struct agent *agent);
 
+/* The process of a task. */
+struct agent_process {
+    pid_t pid;                       /* it leads a session of its own */
+    const struct task_cgroup *group; /* until the next call of the agent; its kind may be none */
+    int32_t gpu_slot;                /* the slot of this host that it has */
+};
+
+/* False: the task is not here, or its process does not run (any more). */
+bool agent_task_process(
+    struct agent *agent, struct task_ref task, struct agent_process *ret_process);
+
 /* The socket file of a task. It is on a disk, which may block: so the thread that makes the
  * task's folders makes it, and the agent does not touch the file. */
 

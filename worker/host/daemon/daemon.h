@@ -38,6 +38,7 @@ struct link_callbacks;
 struct slot_gpus;
 struct task_files;
 struct cache_check;
+struct usage_report;
 
 #define FETCH_PREFIX "fetch-" /* of a file in blob_dir that has not come whole yet */
 
@@ -97,6 +98,7 @@ struct daemon {
     bool cache_evict_again;   /* meanwhile */
     bool closes;              /* no work for the pool is begun any more */
     struct cache_check *cache_check;
+    struct usage_report *usage_report;
 };
 
 /* The GPUs of this host, for the log and the slots. */

@@ -26,6 +26,7 @@
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/mesh_host.h"
 #include "worker/host/daemon/tasks.h"
+#include "worker/host/daemon/usage_report.h"
 #include "worker/host/probe/slot_gpus.h"
 
 static void on_drain_timeout(uv_timer_t *timer)
@@ -255,6 +256,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(metrics_open(daemon, error));
     CADRE_TRY(cache_check_open(daemon, error));
     CADRE_TRY(open_agent(daemon, error));
+    CADRE_TRY(usage_report_open(daemon, error));
     CADRE_TRY(term_load(daemon, error));
     if (daemon->options.keep_tasks) {
         take_over(daemon); /* last, so that a start that fails leaves them to their keepers */
@@ -289,6 +291,7 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->drain, NULL);
     retry_close(daemon);
     fetch_report_close(daemon);
+    usage_report_close(daemon);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
     notifier_close(&daemon->notifier);
@@ -307,6 +310,7 @@ static void close_daemon(struct daemon *daemon)
     if (daemon->loop != NULL) {
         close_loop(daemon);
     }
+    usage_report_free(daemon->usage_report);
     isolation_close(daemon->isolation);
     slot_gpus_close(daemon->gpus);
     free(daemon->blob_dir);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pages of --http: /metrics and /healthz. They only read. */
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "common/base/files.h"
 #include "common/http/exposition.h"
 #include "common/http/server.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/task_files.h"
+
+#define TASKS_SHOWN 256 /* by name, of those that run */
 
 #define DISK_FULL ((uint64_t)8 * 1024 * 1024) /* free bytes below which no task can start */
 
@@ -76,6 +81,61 @@ static void show_counts(const struct daemon *daemon, struct exposition *out)
     }
 }
 
+/* A family of one value of each task that runs, of those that are known. */
+static void show_each(const struct daemon *daemon, struct exposition *out, const char *name,
+    enum exposition_type type, const char *help,
+    bool (*value_of)(const struct usage_account *account, double *ret_value))
+{
+    unsigned shown = 0;
+    const struct task_files *task = daemon->tasks;
+    exposition_family(out, name, type, help);
+    for (; task != NULL && shown < TASKS_SHOWN; task = task->next) {
+        char job[24];
+        char slot[16];
+        double value = 0;
+        if (!task->collecting && value_of(&task->usage, &value)) {
+            snprintf(job, sizeof job, "%" PRIu64, task->ref.job.n);
+            snprintf(slot, sizeof slot, "%" PRIu32, task->ref.slot);
+            const struct exposition_label labels[] = {{"job", job}, {"task", slot}};
+            exposition_sample(out, labels, 2, value);
+            shown++;
+        }
+    }
+}
+
+static bool cpu_of(const struct usage_account *account, double *ret_value)
+{
+    *ret_value = (double)account->reading.cpu_us / 1e6;
+    return account->reading.has_cpu;
+}
+
+static bool memory_of(const struct usage_account *account, double *ret_value)
+{
+    *ret_value = (double)account->reading.memory_bytes;
+    return account->reading.has_memory;
+}
+
+static void show_usage(const struct daemon *daemon, struct exposition *out)
+{
+    const struct usage_reading *host = &usage_report_host(daemon->usage_report)->reading;
+    show_each(daemon, out, "cadre_worker_task_cpu_seconds_total", EXPOSITION_COUNTER,
+        "CPU time of all processes of a task that runs.", cpu_of);
+    show_each(daemon, out, "cadre_worker_task_memory_bytes", EXPOSITION_GAUGE,
+        "Memory that all processes of a task hold.", memory_of);
+    if (host->has_cpu) {
+        exposition_one(out, "cadre_worker_host_cpu_seconds_total", EXPOSITION_COUNTER,
+            "Time in which CPUs of the host were busy, since it was started.",
+            (double)host->cpu_us / 1e6);
+    }
+    if (host->has_memory) {
+        exposition_one_count(out, "cadre_worker_host_memory_used_bytes", EXPOSITION_GAUGE,
+            "Memory of the host that programs cannot have.", host->memory_bytes);
+    }
+    exposition_one(out, "cadre_worker_measuring_cpu_seconds_total", EXPOSITION_COUNTER,
+        "CPU time that measuring all this took.",
+        (double)usage_report_cost_us(daemon->usage_report) / 1e6);
+}
+
 /* NULL: the daemon has none. */
 static const struct tls_material *tls_of(const struct daemon *daemon)
 {
@@ -88,6 +148,7 @@ static void show_metrics(void *user, struct http_request *request)
     const struct daemon *daemon = user;
     show_tasks(daemon, &out);
     show_counts(daemon, &out);
+    show_usage(daemon, &out);
     process_metrics(&out, "cadre-worker", tls_of(daemon));
     http_answer(request, http_response_exposition(200, HTTP_TYPE_METRICS, &out));
 }

@@ -11,6 +11,7 @@
 #include "worker/host/agent/agent.h"
 #include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/log_file.h"
+#include "worker/host/daemon/usage_report.h"
 #include "worker/host/isolate/isolation.h"
 
 struct daemon;
@@ -75,8 +76,9 @@ struct task_files {
     uint64_t log_ends[LOG_IN_FLIGHT_MAX]; /* of chunks that are not answered yet: a ring, whose */
     unsigned log_first;                   /* oldest is here; answers come in their order */
     unsigned log_in_flight;
-    unsigned log_stale; /* so many of them were sent before log_sent was set back */
-    bool counted_start; /* in the daemon's counts */
+    unsigned log_stale;         /* so many of them were sent before log_sent was set back */
+    struct usage_account usage; /* of its processes */
+    bool counted_start;         /* in the daemon's counts */
     bool counted_end;
     bool log_waits;         /* the coordinator has no room for the next chunk */
     bool log_probes;        /* sends one chunk at a time, until it has room */
