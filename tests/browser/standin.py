@@ -32,7 +32,7 @@ def job(number, tasks=2, state="succeeded", name="fit", message="", position=100
             "replicas": 0, "priority": 0, "memory_bytes": 0, "cpu_thousandths": 0, "pids": 0, "time_limit_us": 0,
             "submitted_us": second(0), "started_us": 0 if state == "queued" else second(1),
             "ended_us": second(100) if final else 0, "position": position, "verified": None, "generation": 1,
-            "checkpoint": "", "progress": None}
+            "checkpoint": "", "wait": None, "progress": None}
 
 
 def one_job(number):
@@ -55,7 +55,13 @@ def one_job(number):
 def tasks_of(found):
     return [{"task": i, "state": "running" if found["state"] == "running" else "exited", "worker": f"w{i:04}",
              "incarnation": i + 1, "pid": 100 + i, "exit_code": None, "exit_signal": None, "exit_text": "",
-             "uses_cadre": True, "log_bytes": 1000 * i, "fetch": None} for i in range(found["workers"])]
+             "uses_cadre": True, "log_bytes": 1000 * i, "fetch": None, "usage": usage(), "waited_us": 0}
+            for i in range(found["workers"])]
+
+
+def usage():
+    return {"cpu_thousandths": 31_980, "memory_bytes": 5 << 34, "memory_peak_bytes": 3 << 35, "gpu_percent": 97,
+            "gpu_memory_bytes": 70 << 30}
 
 
 def worker(number):
@@ -66,7 +72,7 @@ def worker(number):
             "host": f"host{number}", "version": "0.1.9" if number == 5 else "0.2.0", "slots": 4,
             "slots_used": number % 5, "cpus": 64, "memory_bytes": 1 << 38, "joined_us": second(0), "gpus": [gpu],
             "gpus_usable": 1, "gpus_omitted": 0, "gpu_driver": "555.1", "gpu_runtime": "12.4", "nccl": 22809,
-            "gpu_reason": "", "certificate_ends_us": second(86400 * (3 if number == 3 else 300))}
+            "gpu_reason": "", "usage": usage(), "certificate_ends_us": second(86400 * (3 if number == 3 else 300))}
 
 
 def event(kind, time_s, **fields):

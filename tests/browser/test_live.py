@@ -3,6 +3,7 @@
 killed. With CADRE_TEST_PICTURES=FOLDER it writes pictures there."""
 import json
 import os
+import re
 import signal
 
 from browser import Browser
@@ -119,6 +120,27 @@ def test_a_job_whose_tasks_are_killed():
         page.wait_text("cancelled", "h1 + .badge")
         check_same(cluster, page, job, "at the end")
         check_ended(cluster, page, job)
+        page.check_quiet()
+
+
+def test_what_tasks_use_and_who_is_waited_for():
+    with Cluster(workers=2, coordinator=OPEN) as cluster, Browser() as page:
+        job = submitted(cluster, 2, "steps", "1000000", "pause", "2")
+        page.open(f"{address(cluster)}#/jobs/{job}")
+        wait_for("CPU time of both tasks", lambda: len(
+            [text for text in page.texts('[data-use="cpu"]') if re.fullmatch(r"\d+\.\d\d", text.strip())]) == 2)
+        check(all(re.fullmatch(r"[\d.]+ .iB", text.strip()) for text in page.texts('[data-use="memory"]')), "memory")
+        check_equal(page.count('[data-key="wait"]'), 0, "none is waited for")
+        task = printed(cluster, "job", str(job))["tasks"][1]
+        os.kill(task["pid"], signal.SIGSTOP)
+        try:
+            page.wait_text(f"The others wait for task 1 on {task['worker']}: ", '[data-key="wait"]')
+        finally:
+            os.kill(task["pid"], signal.SIGCONT)
+        wait_for("the job goes on", lambda: page.count('[data-key="wait"]') == 0)
+        page.open(f"{address(cluster)}#/workers")
+        page.wait_text(" of ", '[data-key="worker-w0"] [data-use="memory"]')
+        cluster.cadre("cancel", str(job))
         page.check_quiet()
 
 

@@ -85,7 +85,7 @@ def test_a_signal():
         how = f'task 1 on worker {name} was killed by signal 9 (Killed): learner: dies at "step"'
         said = submitted.end(0)
         check_printed(submitted, said, f"{how}; the other went on from step 20")
-        check_in(f"finished after {STEPS} steps; last loss: {how}", submitted.shown(), "cadre job")
+        check_in(f"finished after {STEPS} steps; last interruption: {how}", submitted.shown(), "cadre job")
         submitted = Submitted(cluster, "--workers", "2", "--max-restarts", "0", arguments=["die=1:20:step"])
         check_printed(submitted, submitted.end(137), how)
         # Who was stopped because of it is not taken for another one that died.

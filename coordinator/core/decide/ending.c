@@ -63,7 +63,7 @@ static void ending_succeed(struct core *core, struct job *job)
         text_add(&text, "finished after ");
         text_count(&text, job->finished_position, "step", "steps");
         if (job->note[0] != '\0') {
-            text_add(&text, job->grows ? "; " : "; last loss: ");
+            text_add(&text, job->grows ? "; " : "; last interruption: ");
             text_add(&text, job->note);
         }
     } else {

@@ -37,6 +37,11 @@ export function bytes(value) {
   return unit === 0 ? `${size} B` : `${(Math.floor(size * 10) / 10).toFixed(1)} ${units[unit]}`;
 }
 
+// Of a task or host: how many of its CPUs it uses, "1.98". Null: unknown.
+export function cores(usage) {
+  return typeof usage?.cpu_thousandths === "number" ? (usage.cpu_thousandths / 1000).toFixed(2) : null;
+}
+
 // How long ago, or how old: "95 s", "3 min", "5 h", "4 d".
 export function age(us) {
   const seconds = Math.max(0, Math.floor(us / 1e6));

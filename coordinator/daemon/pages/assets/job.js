@@ -5,7 +5,8 @@ import { askCancel, may } from "./actions.js";
 import { badge } from "./badges.js";
 import { curves, metricsResource } from "./curves.js";
 import { h } from "./dom.js";
-import { age, bytes, clean, count, donePercent, duration, fractionDone, moment, plural, utc, value } from "./format.js";
+import { age, bytes, clean, cores, count, donePercent, duration, fractionDone, moment, plural, utc, value }
+  from "./format.js";
 import { historyResource, ledgerPanels } from "./history.js";
 import { logs } from "./logs.js";
 import { failure, waiting } from "./notices.js";
@@ -59,7 +60,9 @@ function heading(job, app, crumbs) {
     "data-key": "cancel", onclick: () => askCancel(app, job) }, "Cancel job")) : null;
   return h("div", { "data-key": "heading" }, crumbs,
     h("div", { class: "title" }, h("h1", {}, clean(job.name) || "(no name)"), badge(job.state), cancel),
-    job.message ? h("p", { class: "sentence", "data-key": "message" }, clean(job.message)) : null, progress(job));
+    job.message ? h("p", { class: "sentence", "data-key": "message" }, clean(job.message)) : null,
+    job.wait ? h("p", { class: "quiet", "data-key": "wait" }, `The others wait for task ${job.wait.task} on ` +
+      `${clean(job.wait.worker)}: ${duration(job.wait.waited_us)}.`) : null, progress(job));
 }
 
 function progress(job) {
@@ -123,14 +126,25 @@ function taskPanel(job) {
   const column = (name, classes) => h("th", { scope: "col", class: classes }, name);
   return h("section", { class: "panel", "aria-label": "Tasks", "data-key": "tasks" }, head, h("table", {},
     h("thead", {}, h("tr", {}, column("Task", "number"), column("State"), column("Worker"),
-      column("Incarnation", "number only-wide"), column("Process", "number only-wide"), column("Log", "number"),
+      column("Incarnation", "number only-wide"), column("Process", "number only-wide"),
+      column("CPU", "number only-wide"), column("Memory", "number only-wide"),
+      hasGpus(tasks) ? column("GPU", "number only-wide") : null, column("Log", "number"),
       column("Exit", "only-wide"))),
-    h("tbody", {}, shown.map((task) => taskRow(job, task)))),
+    h("tbody", {}, shown.map((task) => taskRow(job, task, hasGpus(tasks))))),
   tasks.length > TASKS_SHOWN ? h("div", { class: "foot" }, `${TASKS_SHOWN} of ${plural(tasks.length, "task")}, ` +
     "those that do not run first.") : null);
 }
 
-function taskRow(job, task) {
+function hasGpus(tasks) {
+  return tasks.some((task) => typeof task.usage?.gpu_percent === "number");
+}
+
+function gpuUse(usage) {
+  if (typeof usage?.gpu_percent !== "number") return "–";
+  return `${usage.gpu_percent}%${usage.gpu_memory_bytes ? `, ${bytes(usage.gpu_memory_bytes)}` : ""}`;
+}
+
+function taskRow(job, task, gpus) {
   const exit = task.exit_text ? clean(task.exit_text) : task.exit_signal !== null ? `signal ${task.exit_signal}`
     : task.exit_code !== null ? `status ${task.exit_code}` : "";
   return h("tr", { "data-key": `task-${task.task}`, "data-task": task.task },
@@ -139,6 +153,11 @@ function taskRow(job, task) {
     h("td", {}, task.worker ? h("a", { href: link(["workers", task.worker]) }, clean(task.worker)) : "–"),
     h("td", { class: "number only-wide" }, String(task.incarnation)),
     h("td", { class: "number only-wide" }, task.pid > 0 ? String(task.pid) : "–"),
+    h("td", { class: "number only-wide", "data-use": "cpu" }, cores(task.usage) ?? "–"),
+    h("td", { class: "number only-wide", "data-use": "memory",
+      title: task.usage?.memory_peak_bytes ? `at most ${bytes(task.usage.memory_peak_bytes)}` : null },
+    task.usage?.memory_bytes ? bytes(task.usage.memory_bytes) : "–"),
+    gpus ? h("td", { class: "number only-wide" }, gpuUse(task.usage)) : null,
     h("td", { class: "number" }, h("a", { href: link(["jobs", job.id, "logs"], { task: task.task }), "data-row": true },
       bytes(task.log_bytes))),
     h("td", { class: "only-wide" }, exit));

@@ -5,7 +5,7 @@ import { query } from "./api.js";
 import { askDrain, may } from "./actions.js";
 import { badge, warning } from "./badges.js";
 import { h } from "./dom.js";
-import { age, bytes, clean, count, moment, plural, utc } from "./format.js";
+import { age, bytes, clean, cores, count, moment, plural, utc } from "./format.js";
 import { failure, nothing, waiting } from "./notices.js";
 import { link } from "./router.js";
 
@@ -58,8 +58,8 @@ function row(worker, app) {
     h("td", {}, badge(worker.state), drained),
     h("td", { class: "nowrap" }, slots(worker)),
     h("td", { class: "number only-wide" }, gpus(worker)),
-    h("td", { class: "number only-wide" }, count(worker.cpus)),
-    h("td", { class: "number only-wide" }, worker.memory_bytes ? bytes(worker.memory_bytes) : "–"),
+    h("td", { class: "number only-wide" }, cpus(worker)),
+    h("td", { class: "number only-wide", "data-use": "memory" }, memory(worker)),
     h("td", { class: "only-wide" }, version(worker, app)),
     h("td", { class: "only-wide nowrap" }, certificate(worker, app) ?? h("span", { class: "quiet" }, "–")),
     h("td", { class: "number only-wide", title: utc(worker.joined_us) },
@@ -69,6 +69,18 @@ function row(worker, app) {
 function slots(worker) {
   return [h("progress", { class: "bar small only-wide", max: Math.max(1, worker.slots), value: worker.slots_used,
     "aria-hidden": "true" }), `${count(worker.slots_used)} of ${count(worker.slots)}`];
+}
+
+// What is in use, where that is known, of what there is.
+function cpus(worker) {
+  const used = cores(worker.usage);
+  return used === null ? count(worker.cpus) : `${used} of ${count(worker.cpus)}`;
+}
+
+function memory(worker) {
+  if (!worker.memory_bytes) return "–";
+  const used = worker.usage?.memory_bytes;
+  return used ? `${bytes(used)} of ${bytes(worker.memory_bytes)}` : bytes(worker.memory_bytes);
 }
 
 function gpus(worker) {
@@ -126,8 +138,8 @@ function actions(worker, app) {
 function facts(worker, app) {
   const fact = (name, shown) => h("div", {}, h("dt", {}, name), h("dd", {}, shown));
   return h("section", { class: "panel", "aria-label": "Facts" }, h("dl", { class: "body facts" },
-    fact("Slots", slots(worker)), fact("Host", clean(worker.host) || "–"), fact("CPUs", count(worker.cpus)),
-    fact("Memory", bytes(worker.memory_bytes)), fact("Version", version(worker, app)),
+    fact("Slots", slots(worker)), fact("Host", clean(worker.host) || "–"), fact("CPUs", cpus(worker)),
+    fact("Memory", memory(worker)), fact("Version", version(worker, app)),
     fact("Certificate", certificate(worker, app) ?? "none"), fact("Joined", moment(worker.joined_us))));
 }
 
