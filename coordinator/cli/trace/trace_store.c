@@ -155,7 +155,9 @@ static void order_processes(struct trace_store *store)
         for (size_t i = 0; i < store->span_count; i++) {
             store->spans[i].process = number[store->spans[i].process];
         }
-        memcpy(store->processes, ordered, count * sizeof *ordered);
+        if (count > 0) { /* else there is no array */
+            memcpy(store->processes, ordered, count * sizeof *ordered);
+        }
     }
     free(order);
     free(number);
