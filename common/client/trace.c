@@ -22,8 +22,7 @@ static cadre_status trace_message(
 {
     struct trace *trace = (struct trace *)operation;
     struct trace_response response;
-    CADRE_TRY(
-        wire_unpack_trace_response(data, length, operation->client->arena, &response, error));
+    CADRE_TRY(wire_unpack_trace_response(data, length, operation->client->arena, &response, error));
     view_spans(response.spans, response.span_count, trace->spans);
     view_traced_tasks(response.tasks, response.task_count, trace->tasks);
     const cadre_trace piece = {.first = response.first,

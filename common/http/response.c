@@ -41,8 +41,8 @@ static void add_headers(struct MHD_Response *mhd, const struct http_content *con
         MHD_add_response_header(mhd, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     }
     if (content->status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        MHD_add_response_header(mhd, MHD_HTTP_HEADER_ALLOW,
-            content->allow != NULL ? content->allow : "GET, HEAD");
+        MHD_add_response_header(
+            mhd, MHD_HTTP_HEADER_ALLOW, content->allow != NULL ? content->allow : "GET, HEAD");
     }
 }
 

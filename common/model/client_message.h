@@ -196,9 +196,9 @@ struct history_response {
 /* Jobs.Trace: what the tasks of a job do in some of the steps to come. */
 struct trace_request {
     struct job_id id;
-    bool next;      /* from the next step on that no task has begun; else from `first` */
+    bool next; /* from the next step on that no task has begun; else from `first` */
     uint64_t first;
-    uint64_t steps; /* how many, at most LIMIT_TRACE_STEPS */
+    uint64_t steps;    /* how many, at most LIMIT_TRACE_STEPS */
     uint64_t limit_us; /* after so long the trace ends with what there is */
 };
 
@@ -230,8 +230,8 @@ struct trace_task {
 struct trace_response {
     uint64_t first;
     uint64_t end;
-    uint64_t clock_ns; /* the coordinator's clock now, */
-    uint64_t wall_us;  /* and the time of day */
+    uint64_t clock_ns;              /* the coordinator's clock now, */
+    uint64_t wall_us;               /* and the time of day */
     const struct trace_task *tasks; /* when something of them changed: all */
     size_t task_count;
     uint32_t slot; /* of the task that recorded the spans */

@@ -167,10 +167,10 @@ struct task_report {
     enum report_reason reason;
     cadre_status code; /* of REPORT_FAILED; else CADRE_OK */
     const char *text;  /* what failed; "" for orderly ones */
-    bool begun;      /* the program has begun step `position`: it waits for it, or is inside it */
-    uint32_t stream; /* when begun: of that step */
-    bool nested;     /* when begun: as that of the step's cursor */
-    uint64_t digest; /* of FINISHED and HALT: of the state; 0: not known */
+    bool begun;        /* the program has begun step `position`: it waits for it, or is inside it */
+    uint32_t stream;   /* when begun: of that step */
+    bool nested;       /* when begun: as that of the step's cursor */
+    uint64_t digest;   /* of FINISHED and HALT: of the state; 0: not known */
     /* The newest verified position of this generation, plus 1: when a member is lost, or receives
      * the state of another, the job continues from what is verified. 0: it continues from its
      * position, verified or not. */
@@ -235,9 +235,9 @@ struct task_backed {
 };
 
 struct reported_value {
-    uint32_t name;      /* index in task_values.names */
-    uint64_t step;      /* steps that were applied when it was reported */
-    double value;       /* may be not finite */
+    uint32_t name; /* index in task_values.names */
+    uint64_t step; /* steps that were applied when it was reported */
+    double value;  /* may be not finite */
 };
 
 /* Values that the program reported (cadre_report), oldest first. */
@@ -258,11 +258,11 @@ struct task_values {
  * for the sake of its clock. */
 struct task_spans {
     uint64_t id;
-    uint64_t asked_ns;    /* of the order that it answers; 0: of none */
-    uint64_t answered_ns; /* the task's clock at the answer */
-    uint64_t clock;       /* which clock that is: the same number on all of one host */
-    uint64_t position;    /* of the task; or own_numbers: */
-    bool own_numbers;     /* how many collectives of all tasks a plain program has made */
+    uint64_t asked_ns;              /* of the order that it answers; 0: of none */
+    uint64_t answered_ns;           /* the task's clock at the answer */
+    uint64_t clock;                 /* which clock that is: the same number on all of one host */
+    uint64_t position;              /* of the task; or own_numbers: */
+    bool own_numbers;               /* how many collectives of all tasks a plain program has made */
     const struct trace_span *spans; /* each when it ended */
     size_t span_count;
     uint64_t sent; /* spans that were sent before these, in this trace */
@@ -374,13 +374,13 @@ struct task_release {
 enum task_down_type {
     TASK_DOWN_PLAN = 1,
     TASK_DOWN_RELEASE,
-    TASK_DOWN_ABORT,      /* freeze and report */
-    TASK_DOWN_RESET,      /* state is void; exit, a new incarnation is started */
-    TASK_DOWN_GOODBYE,    /* exit permission */
-    TASK_DOWN_SUPERSEDED, /* exit without writing anything */
-    TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
-    TASK_DOWN_WARM,       /* the answer to the hello of a joiner */
-    TASK_DOWN_MEMBERS,    /* to the tasks of a ps job */
+    TASK_DOWN_ABORT,       /* freeze and report */
+    TASK_DOWN_RESET,       /* state is void; exit, a new incarnation is started */
+    TASK_DOWN_GOODBYE,     /* exit permission */
+    TASK_DOWN_SUPERSEDED,  /* exit without writing anything */
+    TASK_DOWN_REFUSED,     /* hello not accepted: code and text say why */
+    TASK_DOWN_WARM,        /* the answer to the hello of a joiner */
+    TASK_DOWN_MEMBERS,     /* to the tasks of a ps job */
     TASK_DOWN_VALUES_KEPT, /* what of task_values is stored */
     TASK_DOWN_TRACE        /* what the task is to record */
 };

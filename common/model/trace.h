@@ -8,14 +8,14 @@
 
 /* What a span is of. The numbers are those of the wire; new ones are added at the end. */
 enum trace_kind {
-    TRACE_STEP = 1,       /* cadre_run: one step, with all of its attempts */
-    TRACE_INPUT,          /* cadre_next: the program waits for its batch */
-    TRACE_FUNCTION,       /* the replica function */
-    TRACE_RELEASE,        /* a replica waits until all tasks have the batches of the step */
-    TRACE_APPLY,          /* what is written when the step can no longer fail */
-    TRACE_CHECKPOINT,     /* the program waits while the state is copied, or written */
-    TRACE_REGROUP,        /* from one generation to the next */
-    TRACE_ALL_REDUCE,     /* collectives: */
+    TRACE_STEP = 1,   /* cadre_run: one step, with all of its attempts */
+    TRACE_INPUT,      /* cadre_next: the program waits for its batch */
+    TRACE_FUNCTION,   /* the replica function */
+    TRACE_RELEASE,    /* a replica waits until all tasks have the batches of the step */
+    TRACE_APPLY,      /* what is written when the step can no longer fail */
+    TRACE_CHECKPOINT, /* the program waits while the state is copied, or written */
+    TRACE_REGROUP,    /* from one generation to the next */
+    TRACE_ALL_REDUCE, /* collectives: */
     TRACE_REDUCE_SCATTER,
     TRACE_BROADCAST,
     TRACE_ALL_GATHER,
@@ -24,7 +24,7 @@ enum trace_kind {
 
 /* Which thread of the task it is. */
 enum trace_thread {
-    TRACE_THREAD_REPLICA = 0,  /* a replica's; that of replica 0 is the program's own */
+    TRACE_THREAD_REPLICA = 0,   /* a replica's; that of replica 0 is the program's own */
     TRACE_THREAD_COMMUNICATION, /* carries out a replica's collectives that were started */
     TRACE_THREAD_CHECKPOINT     /* writes checkpoints */
 };
@@ -48,7 +48,7 @@ struct trace_span {
  * task that is in the ledger has begun the first of them. The newest request counts; a task whose
  * numbers are of the other sort only answers. */
 struct trace_order {
-    uint64_t id;       /* 0: none is wanted any more */
+    uint64_t id; /* 0: none is wanted any more */
     uint64_t first;
     uint64_t end;
     uint64_t limit_us; /* from its receipt: then the task ends it by itself */

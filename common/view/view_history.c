@@ -55,9 +55,8 @@ static void view_history_fill(const struct history_event *from, cadre_event *ret
 cadre_history *view_history_new(const struct history_response *response, struct wire_arena *arena)
 {
     cadre_history *history = result_new(sizeof *history, arena);
-    cadre_event *events = history != NULL
-                              ? result_array(history, 0, response->event_count, sizeof *events)
-                              : NULL;
+    cadre_event *events =
+        history != NULL ? result_array(history, 0, response->event_count, sizeof *events) : NULL;
     if (events == NULL) {
         result_discard(history);
         return NULL;

@@ -25,8 +25,8 @@ ROWS(HistoryEvent) = {
     SIGNED(HistoryEvent, kind, HISTORY_SUBMITTED, INT32_MAX),
     COPY(HistoryEvent, generation),
     POSITION(HistoryEvent, position),
-    NUMBER_OR_NONE(HistoryEvent, slot, HISTORY_EVENT___SLOT_SLOT, HISTORY_SLOT_NONE,
-        LIMIT_TASKS_PER_JOB - 1),
+    NUMBER_OR_NONE(
+        HistoryEvent, slot, HISTORY_EVENT___SLOT_SLOT, HISTORY_SLOT_NONE, LIMIT_TASKS_PER_JOB - 1),
     COPY(HistoryEvent, incarnation),
     NUMBER(HistoryEvent, tasks, 0, LIMIT_TASKS_PER_JOB),
     POSITION(HistoryEvent, undone),

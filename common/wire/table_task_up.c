@@ -44,12 +44,18 @@ static void hello_after_take(struct decoder *decoder, const void *wire, void *mo
 WIRE_MODEL(TaskHello, struct task_hello);
 
 ROWS(TaskHello) = {
-    COPY(TaskHello, frame_version), TEXT(TaskHello, library_version, decode_name_or_empty),
-    NUMBER(TaskHello, pid, 1, INT32_MAX), NUMBER(TaskHello, replicas, 1, LIMIT_REPLICAS_PER_TASK),
+    COPY(TaskHello, frame_version),
+    TEXT(TaskHello, library_version, decode_name_or_empty),
+    NUMBER(TaskHello, pid, 1, INT32_MAX),
+    NUMBER(TaskHello, replicas, 1, LIMIT_REPLICAS_PER_TASK),
     TEXT(TaskHello, mesh_address, decode_address),
-    MESSAGE_OR_NONE(TaskHello, generation, HelloGeneration), POSITION(TaskHello, position),
-    BOOL(TaskHello, clean), POSITION(TaskHello, released), POSITION(TaskHello, arrived),
-    BOOL(TaskHello, frozen), COPY(TaskHello, reason), /* when frozen */
+    MESSAGE_OR_NONE(TaskHello, generation, HelloGeneration),
+    POSITION(TaskHello, position),
+    BOOL(TaskHello, clean),
+    POSITION(TaskHello, released),
+    POSITION(TaskHello, arrived),
+    BOOL(TaskHello, frozen),
+    COPY(TaskHello, reason), /* when frozen */
     BOOL(TaskHello, plain),
 };
 static TABLE_WITH(
@@ -239,8 +245,8 @@ static void values_after_take(struct decoder *decoder, const void *wire, void *m
     }
     for (size_t i = 0; i < values->value_count && decoder->status == CADRE_OK; i++) {
         if (values->values[i].name >= values->name_count) {
-            decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "values",
-                "has the name %u of %zu names", values->values[i].name, values->name_count);
+            decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "values", "has the name %u of %zu names",
+                values->values[i].name, values->name_count);
         }
     }
 }

@@ -18,9 +18,9 @@ _Static_assert(
 /* At its longest a span has six numbers of 10 bytes and three shorter ones, with their tags. */
 #define SPAN_BYTES_MAX       100
 #define TRACE_TASK_BYTES_MAX (LIMIT_NAME_BYTES + 120)
-_Static_assert(LIMIT_TRACE_SPANS * (SPAN_BYTES_MAX + TRACE_TASK_BYTES_MAX) + LIMIT_TEXT_BYTES +
-                       128 <=
-                   LIMIT_FRAME_BYTES,
+_Static_assert(
+    LIMIT_TRACE_SPANS *(SPAN_BYTES_MAX + TRACE_TASK_BYTES_MAX) + LIMIT_TEXT_BYTES + 128 <=
+        LIMIT_FRAME_BYTES,
     "the longest trace_response fits");
 
 /* Kinds of later versions are taken as they are. */

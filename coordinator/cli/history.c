@@ -26,17 +26,15 @@ struct history_view {
     uint64_t after; /* the number of the last event that was printed, or that is not wanted */
     struct history_table table;
     struct text_style style;
-    json_t *events;          /* of --json without --follow: all so far */
-    cadre_job_state state;   /* of the newest page */
+    json_t *events;        /* of --json without --follow: all so far */
+    cadre_job_state state; /* of the newest page */
 };
 
 static int history_fetch(const struct invocation *invocation, cadre_client *client,
     const struct history_view *view, uint64_t after, uint32_t limit, cadre_history **ret_history)
 {
-    cadre_status status =
-        cadre_client_history(client, view->job, after, limit, ret_history, NULL);
-    return status == CADRE_OK ? CLI_DONE
-                              : hint_fail_job(invocation, client, status, view->job);
+    cadre_status status = cadre_client_history(client, view->job, after, limit, ret_history, NULL);
+    return status == CADRE_OK ? CLI_DONE : hint_fail_job(invocation, client, status, view->job);
 }
 
 /* Times are relative to the job's first event, and --limit counts from the newest. */

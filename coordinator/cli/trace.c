@@ -96,8 +96,9 @@ static void show_progress(struct trace_call *call, bool last)
         return;
     }
     call->shown_us = now_us;
-    fprintf(stderr, "\r\033[Ktracing job %" PRIu64 ", steps %" PRIu64 ":%" PRIu64 ": %" PRIu64
-                    " done, %zu spans of %zu tasks; Ctrl-C keeps what there is%s",
+    fprintf(stderr,
+        "\r\033[Ktracing job %" PRIu64 ", steps %" PRIu64 ":%" PRIu64 ": %" PRIu64
+        " done, %zu spans of %zu tasks; Ctrl-C keeps what there is%s",
         call->job, store->first, store->end, trace_store_steps_done(store), store->span_count,
         store->process_count, last ? "\r\033[K" : "");
     fflush(stderr);

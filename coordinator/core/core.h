@@ -528,8 +528,8 @@ struct core_job_view {
     bool restores;
     struct ps_job ps_job;
     uint64_t stalled_us, stalled_step; /* how long a slow step has not ended (0: none), and which */
-    uint32_t stalled_slot; /* the task that is waited for; UINT32_MAX: not known */
-    bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
+    uint32_t stalled_slot;             /* the task that is waited for; UINT32_MAX: not known */
+    bool formed;        /* its tasks are in `generation`; else that has ended, with no plan since */
     uint32_t waits_for; /* slot waited for for over a second, so long; UINT32_MAX: none, unknown */
     uint64_t waited_us;
 };

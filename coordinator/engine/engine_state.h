@@ -75,7 +75,7 @@ struct engine {
     size_t target_count;
     size_t placement_capacity;
     struct turn_history history; /* of this turn: stored after its records */
-    bool unsynced; /* records wait for a sync, since: */
+    bool unsynced;               /* records wait for a sync, since: */
     uint64_t unsynced_us;
     bool surplus;        /* a job may have more checkpoints than it keeps: */
     bool surplus_of_all; /* any of them, or: */

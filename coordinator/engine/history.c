@@ -92,10 +92,10 @@ static void describe_roster(const uint32_t *slots, size_t count, char text[LIMIT
         while (last + 1 < count && slots[last + 1] == slots[last] + 1) {
             last++;
         }
-        int bytes = last > i ? snprintf(range, sizeof range, "%s%" PRIu32 "-%" PRIu32,
-                                   i > 0 ? "," : "", slots[i], slots[last])
-                             : snprintf(range, sizeof range, "%s%" PRIu32, i > 0 ? "," : "",
-                                   slots[i]);
+        int bytes = last > i
+                        ? snprintf(range, sizeof range, "%s%" PRIu32 "-%" PRIu32, i > 0 ? "," : "",
+                              slots[i], slots[last])
+                        : snprintf(range, sizeof range, "%s%" PRIu32, i > 0 ? "," : "", slots[i]);
         if (length + (size_t)bytes + sizeof more > LIMIT_ROSTER_BYTES) {
             memcpy(text + length, more, sizeof more);
             return;
@@ -238,8 +238,7 @@ static void history_add_drained(struct engine *engine, const char *worker, const
     for (size_t i = 0; i < engine->directory.count; i++) {
         const struct directory_entry *entry = engine->directory.entries[i];
         struct turn_event *item =
-            !job_state_is_final(entry->state) &&
-                    engine_worker_has_job(engine, worker, entry->id)
+            !job_state_is_final(entry->state) && engine_worker_has_job(engine, worker, entry->id)
                 ? history_add(engine, entry, HISTORY_DRAINED)
                 : NULL;
         if (item != NULL) {
@@ -504,8 +503,8 @@ cadre_status engine_history_restore(
     CADRE_TRY(engine->store->ops->history(
         engine->store, entry->id, 0, LIMIT_EVENTS, take_stored, entry, &last, error));
     if (entry->started_us > 0) {
-        history_add_text(engine, entry, HISTORY_COORDINATOR_RESTARTED,
-            "the coordinator was started again");
+        history_add_text(
+            engine, entry, HISTORY_COORDINATOR_RESTARTED, "the coordinator was started again");
     }
     return CADRE_OK;
 }

@@ -66,8 +66,8 @@ cadre_status engine_history(struct engine *engine, const struct history_request 
     uint64_t last = 0;
     *ret_response = (struct history_response){.events = NULL};
     if (!engine_job_basics(engine, request->id, &ret_response->job)) {
-        return cadre_error_set(error, CADRE_NOT_FOUND,
-            "there is no job %" PRIu64 ": see `cadre jobs`", request->id.n);
+        return cadre_error_set(
+            error, CADRE_NOT_FOUND, "there is no job %" PRIu64 ": see `cadre jobs`", request->id.n);
     }
     page->count = 0;
     CADRE_TRY(engine->store->ops->history(

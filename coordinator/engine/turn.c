@@ -245,8 +245,7 @@ static bool is_idle(const struct engine *engine)
 {
     bool surplus = engine->surplus && engine->surplus_us <= engine->now_us;
     return engine->turn.count == 0 && engine->history.count == 0 && engine->changed_count == 0 &&
-           !surplus &&
-           !engine->term_unstored && !engine->hold.held &&
+           !surplus && !engine->term_unstored && !engine->hold.held &&
            engine_sync_due_us(engine) > engine->now_us;
 }
 

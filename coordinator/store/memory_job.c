@@ -416,8 +416,7 @@ static void apply_ending(struct memory_job *job, const struct store_record *reco
 static uint64_t last_event(const struct memory_job *job)
 {
     const struct rows *events = &job->tables[TABLE_EVENTS];
-    const struct event_row *newest =
-        events->count > 0 ? rows_at(events, events->count - 1) : NULL;
+    const struct event_row *newest = events->count > 0 ? rows_at(events, events->count - 1) : NULL;
     return newest != NULL ? newest->event.number : 0;
 }
 

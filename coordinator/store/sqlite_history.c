@@ -6,8 +6,8 @@
 #include "coordinator/store/sqlite_tables.h"
 
 /* The number of the job's newest event; 0: it has none. */
-static cadre_status last_event(struct statements *statements, struct job_id job, uint64_t *ret_last,
-    struct cadre_error *error)
+static cadre_status last_event(
+    struct statements *statements, struct job_id job, uint64_t *ret_last, struct cadre_error *error)
 {
     sqlite3_stmt *select = statements->prepared[STATEMENT_EVENT_LAST];
     bind_u64(select, 1, job.n);
@@ -79,25 +79,24 @@ static cadre_status visit_event(void *user, sqlite3_stmt *row, struct cadre_erro
     if (visitor->damaged) {
         return CADRE_OK;
     }
-    visitor->visit(visitor->user,
-        &(struct history_event){.number = column_u64(row, 0),
-            .time_us = column_u64(row, 1),
-            .kind = (enum history_kind)sqlite3_column_int(row, 2),
-            .generation = column_u64(row, 3),
-            .position = column_u64(row, 4),
-            .slot = slot < 0 ? HISTORY_SLOT_NONE : (uint32_t)slot,
-            .incarnation = column_u64(row, 6),
-            .tasks = column_u32(row, 7),
-            .undone = column_u64(row, 8),
-            .restarted = column_u64(row, 9) != 0,
-            .waited_us = column_u64(row, 10),
-            .exit_code = sqlite3_column_int(row, 11),
-            .exit_signal = sqlite3_column_int(row, 12),
-            .state = (enum job_state)sqlite3_column_int(row, 13),
-            .code = (cadre_status)sqlite3_column_int(row, 14),
-            .worker = column_text(row, 15),
-            .roster = column_text(row, 16),
-            .text = column_text(row, 17)});
+    visitor->visit(visitor->user, &(struct history_event){.number = column_u64(row, 0),
+                                      .time_us = column_u64(row, 1),
+                                      .kind = (enum history_kind)sqlite3_column_int(row, 2),
+                                      .generation = column_u64(row, 3),
+                                      .position = column_u64(row, 4),
+                                      .slot = slot < 0 ? HISTORY_SLOT_NONE : (uint32_t)slot,
+                                      .incarnation = column_u64(row, 6),
+                                      .tasks = column_u32(row, 7),
+                                      .undone = column_u64(row, 8),
+                                      .restarted = column_u64(row, 9) != 0,
+                                      .waited_us = column_u64(row, 10),
+                                      .exit_code = sqlite3_column_int(row, 11),
+                                      .exit_signal = sqlite3_column_int(row, 12),
+                                      .state = (enum job_state)sqlite3_column_int(row, 13),
+                                      .code = (cadre_status)sqlite3_column_int(row, 14),
+                                      .worker = column_text(row, 15),
+                                      .roster = column_text(row, 16),
+                                      .text = column_text(row, 17)});
     return CADRE_OK;
 }
 

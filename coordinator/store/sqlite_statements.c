@@ -101,8 +101,8 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_CULPRIT_FORGOTTEN] = "DELETE FROM culprit WHERE worker = ?1",
     [STATEMENT_DRAINED] = "INSERT OR REPLACE INTO drain(" DRAIN_COLUMNS ", sum)"
                           " VALUES(?1, ?2, ?3, row_sum('drain', ?1, ?2, ?3))",
-    [STATEMENT_EVENT] = "INSERT " INSERT("event", EVENT_COLUMNS,
-        FIRST_9 ", ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19"),
+    [STATEMENT_EVENT] = "INSERT " INSERT(
+        "event", EVENT_COLUMNS, FIRST_9 ", ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19"),
     [STATEMENT_EVENT_LAST] = "SELECT coalesce(max(number), 0) FROM event WHERE job = ?1",
     [STATEMENT_EVENTS_DROPPED] =
         "DELETE FROM event WHERE job = ?1 AND number > ?2 AND number <= ?3",

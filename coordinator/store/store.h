@@ -32,11 +32,11 @@ struct store_placement {
 /* A record of the core and the shell's additions to it; or an event of the history of `job`, which
  * gets the next number of that job. Everything is borrowed for the call. */
 struct store_record {
-    const struct core_record *record;   /* NULL: it is an event */
-    const struct history_event *event;  /* without its number */
-    struct job_id job;                  /* of the event */
-    uint64_t wall_us; /* when: of submitted, started, plan, ended */
-    const void *spec; /* of CORE_RECORD_JOB: the packed job_spec */
+    const struct core_record *record;  /* NULL: it is an event */
+    const struct history_event *event; /* without its number */
+    struct job_id job;                 /* of the event */
+    uint64_t wall_us;                  /* when: of submitted, started, plan, ended */
+    const void *spec;                  /* of CORE_RECORD_JOB: the packed job_spec */
     size_t spec_bytes;
     const struct store_placement *placements; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by
                                          rank; without the worker) */

@@ -133,8 +133,7 @@ static void on_changed(void *user, const struct job_info *info)
     }
 }
 
-static void on_spans(
-    void *user, struct task_ref task, uint32_t pid, const struct task_spans *spans)
+static void on_spans(void *user, struct task_ref task, uint32_t pid, const struct task_spans *spans)
 {
     struct run_watch *run_watch = user;
     run_trace_take(run_watch->trace, task, pid, spans);
@@ -226,8 +225,7 @@ static int run_program(const struct invocation *invocation)
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
         .restore_path = values->restore_path};
-    if (run_trace_open(
-            &trace, invocation, values->trace, values->trace_steps, &options, &code)) {
+    if (run_trace_open(&trace, invocation, values->trace, values->trace_steps, &options, &code)) {
         code = cadre_run_run(invocation, &options, &trace);
     }
     run_trace_close(&trace);

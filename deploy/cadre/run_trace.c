@@ -43,8 +43,8 @@ bool run_trace_open(struct run_trace *trace, const struct invocation *invocation
     return true;
 }
 
-void run_trace_take(struct run_trace *trace, struct task_ref task, uint32_t pid,
-    const struct task_spans *spans)
+void run_trace_take(
+    struct run_trace *trace, struct task_ref task, uint32_t pid, const struct task_spans *spans)
 {
     const cadre_trace_task about = {.task = task.slot,
         .incarnation = task.incarnation,
@@ -89,11 +89,11 @@ void run_trace_finish(struct run_trace *trace)
         return;
     }
     snprintf(path, sizeof path, "%s", trace->output.path);
-    bool good =
-        trace_output_finish(&trace->output, &trace->store, 1, &conclusion, sentence);
+    bool good = trace_output_finish(&trace->output, &trace->store, 1, &conclusion, sentence);
     if (good) {
-        fprintf(stderr, "cadre run: %s\n%s: %zu spans; open it at https://ui.perfetto.dev or in "
-                        "chrome://tracing\n",
+        fprintf(stderr,
+            "cadre run: %s\n%s: %zu spans; open it at https://ui.perfetto.dev or in "
+            "chrome://tracing\n",
             sentence, path, trace->store.span_count);
         trace_output_notes(&trace->store, "cadre run", stderr);
     } else {

@@ -22,8 +22,8 @@ bool run_trace_open(struct run_trace *trace, const struct invocation *invocation
     const char *steps, struct local_options *options, int *ret_exit);
 
 /* As local_watch.spans. */
-void run_trace_take(struct run_trace *trace, struct task_ref task, uint32_t pid,
-    const struct task_spans *spans);
+void run_trace_take(
+    struct run_trace *trace, struct task_ref task, uint32_t pid, const struct task_spans *spans);
 
 /* The job has ended: writes the file, and prints the sentence to standard error. */
 void run_trace_finish(struct run_trace *trace);

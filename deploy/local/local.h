@@ -53,8 +53,7 @@ struct local_watch {
     /* The job changed: progress, state. `info` is valid during the call. */
     void (*changed)(void *user, const struct job_info *info);
     /* What a task recorded, when steps are traced; valid during the call. May be NULL. */
-    void (*spans)(
-        void *user, struct task_ref task, uint32_t pid, const struct task_spans *spans);
+    void (*spans)(void *user, struct task_ref task, uint32_t pid, const struct task_spans *spans);
     /* Receives a warning for the user, before any task starts; may be NULL. */
     void (*warn)(void *user, const char *sentence);
 };

@@ -128,7 +128,7 @@ static void a_job_is_looked_at(void **state)
     assert_string_equal(cadre_event_kind_name(history->events[0].kind), "submitted");
     assert_int_equal(history->events[history->count - 1].kind, CADRE_EVENT_ENDED);
     cadre_result_release(history);
-    assert_int_equal( /* only steps to come can be traced */
+    assert_int_equal(/* only steps to come can be traced */
         cadre_client_trace(client, submitted.job, &next_five, count_spans, &spans, NULL),
         CADRE_FAILED_PRECONDITION);
     assert_int_equal(spans, 0);

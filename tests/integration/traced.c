@@ -29,8 +29,7 @@ struct options {
 /* Of `name TASK VALUE`, if it is for this task. */
 static bool is_own(int argc, char **argv, int at, const char *name, uint32_t task)
 {
-    return at + 2 < argc && strcmp(argv[at], name) == 0 &&
-           strtoul(argv[at + 1], NULL, 10) == task;
+    return at + 2 < argc && strcmp(argv[at], name) == 0 && strtoul(argv[at + 1], NULL, 10) == task;
 }
 
 static void set_clock_ahead(const char *seconds)
@@ -97,8 +96,7 @@ static int train(struct options *options)
     cadre_per_replica *batch;
     cadre_per_replica *added;
     CADRE_CHECK(cadre_strategy_default(&strategy));
-    CADRE_CHECK(
-        cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, NULL, &options->sum));
+    CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, NULL, &options->sum));
     cadre_dataset *read = cadre_dataset_map(
         cadre_dataset_range(0, (int64_t)options->steps * ROWS, 1), read_slowly, options, NULL);
     CADRE_CHECK(

@@ -18,12 +18,12 @@ extern "C" {
 /* What an event is. Kinds are only added: one of a later coordinator is a higher number. */
 typedef enum cadre_event_kind {
     CADRE_EVENT_SUBMITTED = 1,
-    CADRE_EVENT_STARTED,      /* placed on workers */
-    CADRE_EVENT_TASK_STARTED, /* a worker started the process of `task` */
-    CADRE_EVENT_TASK_ENDED,   /* that exited; `text` is what it printed last */
-    CADRE_EVENT_TASK_LOST,    /* with its worker, or it did not answer */
-    CADRE_EVENT_GENERATION,   /* a membership began: `roster` goes on from step `position` */
-    CADRE_EVENT_CHECKPOINT,   /* the checkpoint of step `position` was published */
+    CADRE_EVENT_STARTED,         /* placed on workers */
+    CADRE_EVENT_TASK_STARTED,    /* a worker started the process of `task` */
+    CADRE_EVENT_TASK_ENDED,      /* that exited; `text` is what it printed last */
+    CADRE_EVENT_TASK_LOST,       /* with its worker, or it did not answer */
+    CADRE_EVENT_GENERATION,      /* a membership began: `roster` goes on from step `position` */
+    CADRE_EVENT_CHECKPOINT,      /* the checkpoint of step `position` was published */
     CADRE_EVENT_CHECKPOINT_LOST, /* and is damaged */
     /* Step `position` has not ended for `waited_us`: the coordinator's --slow-after, and
      * --slow-factor times the median of the job's steps. `task` is the one that is waited for. */

@@ -85,8 +85,8 @@ typedef struct cadre_trace_task {
 /* A piece of a trace: the spans of one task, or tasks of which something changed, or both; or
  * neither, twice a second. Of a task the newest description counts, for all of its spans. */
 typedef struct cadre_trace {
-    uint64_t first; /* the steps of the trace, */
-    uint64_t end;   /* from the first one to before this one */
+    uint64_t first;    /* the steps of the trace, */
+    uint64_t end;      /* from the first one to before this one */
     uint64_t clock_ns; /* the coordinator's clock now, and the time of day */
     uint64_t wall_us;
     const cadre_trace_task *tasks;
@@ -96,7 +96,7 @@ typedef struct cadre_trace {
     const cadre_trace_span *spans;
     size_t span_count;
     bool own_numbers; /* a plain program: a step is from one collective of all tasks to the next */
-    bool ended;          /* nothing follows; */
+    bool ended;       /* nothing follows; */
     const char *message; /* and why not all of the steps are in it; "": they are */
 } cadre_trace;
 

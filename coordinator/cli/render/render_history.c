@@ -10,10 +10,10 @@
 #include "common/base/clock.h"
 #include "coordinator/cli/render/quantities.h"
 
-#define TIME_COLUMNS 11
-#define GEN_COLUMNS  4
-#define STEP_COLUMNS 9
-#define WHAT_COLUMNS 13
+#define TIME_COLUMNS   11
+#define GEN_COLUMNS    4
+#define STEP_COLUMNS   9
+#define WHAT_COLUMNS   13
 #define SENTENCE_BYTES 1024
 
 static enum colour event_colour(const cadre_event *event)
@@ -96,8 +96,8 @@ static void describe_event(const cadre_event *event, char text[SENTENCE_BYTES])
     switch (event->kind) {
     case CADRE_EVENT_SUBMITTED:
     case CADRE_EVENT_STARTED:
-        snprintf(text, SENTENCE_BYTES, "%" PRIu32 " %s%s%s", event->tasks,
-            count_noun(event->tasks), event->text[0] != '\0' ? ": " : "", event->text);
+        snprintf(text, SENTENCE_BYTES, "%" PRIu32 " %s%s%s", event->tasks, count_noun(event->tasks),
+            event->text[0] != '\0' ? ": " : "", event->text);
         break;
     case CADRE_EVENT_GENERATION:
         describe_generation(event, text);
@@ -154,8 +154,8 @@ static void print_event(const struct history_table *table, const cadre_event *ev
         snprintf(generation, sizeof generation, "%" PRIu64, event->generation);
     }
     fprintf(out, "%*s  %*s  %*" PRIu64 "  ", TIME_COLUMNS,
-        render_since(table->began_us, event->time_us, since), GEN_COLUMNS, generation,
-        STEP_COLUMNS, event->position);
+        render_since(table->began_us, event->time_us, since), GEN_COLUMNS, generation, STEP_COLUMNS,
+        event->position);
     print_name(event, text_style, out);
     describe_event(event, sentence);
     bool cut = text_style->columns > before;

@@ -13,8 +13,7 @@ static json_t *json_of_split(const double split[TRACE_SPLITS])
     return object;
 }
 
-static json_t *json_of_traced(
-    const struct stored_process *process, const struct trace_share *share)
+static json_t *json_of_traced(const struct stored_process *process, const struct trace_share *share)
 {
     static const char *const states[] = {[CADRE_TRACE_ASKED] = "asked",
         [CADRE_TRACE_RECORDS] = "records",
@@ -30,8 +29,8 @@ static json_t *json_of_traced(
         known ? states[state] : "unknown", "clock_error_us",
         measured ? json_real((double)task->error_ns / 1000) : json_null(), "spans",
         json_number(process->received), "lost", json_number(task->lost), "missing",
-        json_number(task->missing), "awaited", share->awaited, "split",
-        json_of_split(share->split), "longer", json_of_split(share->longer));
+        json_number(task->missing), "awaited", share->awaited, "split", json_of_split(share->split),
+        "longer", json_of_split(share->longer));
 }
 
 json_t *json_of_trace(const struct trace_store *store, const struct trace_conclusion *conclusion,
@@ -40,8 +39,7 @@ json_t *json_of_trace(const struct trace_store *store, const struct trace_conclu
     json_t *tasks = json_array();
     bool slow = conclusion->slowest != TRACE_NO_PROCESS;
     for (size_t i = 0; i < conclusion->share_count; i++) {
-        json_array_append_new(
-            tasks, json_of_traced(&store->processes[i], &conclusion->shares[i]));
+        json_array_append_new(tasks, json_of_traced(&store->processes[i], &conclusion->shares[i]));
     }
     bool waits = conclusion->longest_for != TRACE_NO_PROCESS;
     json_t *longest = json_pack("{s:o, s:f, s:f, s:o}", "step", json_number(conclusion->longest),
@@ -53,7 +51,6 @@ json_t *json_of_trace(const struct trace_store *store, const struct trace_conclu
         json_number(trace_store_lost(store)), "steps", json_number(conclusion->steps), "step_us",
         conclusion->step_us, "split", json_of_split(conclusion->split), "awaited",
         slow ? json_number(store->processes[conclusion->slowest].task.task) : json_null(),
-        "longest", longest,
-        "conclusion", json_text(sentence), "incomplete", json_text(store->message), "tasks",
-        tasks);
+        "longest", longest, "conclusion", json_text(sentence), "incomplete",
+        json_text(store->message), "tasks", tasks);
 }

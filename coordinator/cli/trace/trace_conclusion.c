@@ -45,8 +45,8 @@ static struct own_step *begin_step(
     if (newest != NULL && newest->process == span->process && newest->step == span->step) {
         return newest;
     }
-    bool follows = newest != NULL && newest->process == span->process &&
-                   newest->end_ns <= span->begin_ns;
+    bool follows =
+        newest != NULL && newest->process == span->process && newest->end_ns <= span->begin_ns;
     list[(*count)++] = (struct own_step){.step = span->step,
         .process = span->process,
         .begin_ns = follows && newest->step + 1 == span->step ? newest->end_ns : span->begin_ns,
@@ -212,8 +212,7 @@ static void count_waits(const struct trace_store *store, const struct own_step *
 }
 
 /* Who was waited for longest in the longest step. */
-static void find_longest_wait(
-    const struct trace_store *store, struct trace_conclusion *conclusion)
+static void find_longest_wait(const struct trace_store *store, struct trace_conclusion *conclusion)
 {
     uint64_t most_ns = 0;
     for (size_t i = 0; i < store->span_count; i++) {
@@ -245,8 +244,8 @@ static void compare_split(
             sum_ns += share->steps > 0 ? share->split[part] / (double)share->steps : 0;
             processes += share->steps > 0 ? 1 : 0;
         }
-        bool waits = part == TRACE_SPLIT_WAIT || part == TRACE_SPLIT_RELEASE ||
-                     part == TRACE_SPLIT_TRANSFER;
+        bool waits =
+            part == TRACE_SPLIT_WAIT || part == TRACE_SPLIT_RELEASE || part == TRACE_SPLIT_TRANSFER;
         for (size_t i = 0; i < conclusion->share_count && !waits && processes > 1; i++) {
             struct trace_share *share = &conclusion->shares[i];
             double own_ns = share->steps > 0 ? share->split[part] / (double)share->steps : 0;
@@ -278,8 +277,8 @@ bool trace_conclude(const struct trace_store *store, struct trace_conclusion *re
 {
     size_t count = 0;
     struct trace_pieces pieces = {0};
-    *ret_conclusion = (struct trace_conclusion){
-        .slowest = TRACE_NO_PROCESS, .longest_for = TRACE_NO_PROCESS};
+    *ret_conclusion =
+        (struct trace_conclusion){.slowest = TRACE_NO_PROCESS, .longest_for = TRACE_NO_PROCESS};
     struct own_step *own = find_steps(store, &count);
     struct step_time *times = calloc(count + 1, sizeof *times);
     ret_conclusion->shares = calloc(store->process_count + 1, sizeof(struct trace_share));

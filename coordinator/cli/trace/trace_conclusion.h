@@ -28,24 +28,24 @@ const char *trace_split_name(enum trace_split part);
 /* Of one task, over the steps that count. */
 struct trace_share {
     uint32_t process;
-    uint64_t steps; /* of it that count */
-    double split[TRACE_SPLITS]; /* of its time; together 1 */
-    double awaited;            /* of the others' time: they wait for it, on average */
+    uint64_t steps;              /* of it that count */
+    double split[TRACE_SPLITS];  /* of its time; together 1 */
+    double awaited;              /* of the others' time: they wait for it, on average */
     double longer[TRACE_SPLITS]; /* what takes it longer than the others; together 1, or all 0 */
 };
 
 struct trace_conclusion {
-    uint64_t steps;  /* that were traced whole */
-    uint64_t counted; /* of these: the middle half, by how long they took */
-    double step_us;   /* the median of them */
+    uint64_t steps;             /* that were traced whole */
+    uint64_t counted;           /* of these: the middle half, by how long they took */
+    double step_us;             /* the median of them */
     double split[TRACE_SPLITS]; /* of a step, on average of the tasks; together 1 */
     struct trace_share *shares; /* owned: of each process, in their order */
     size_t share_count;
     uint64_t longest; /* the step that took longest, */
     double longest_us;
-    double longest_wait; /* and the share of it that one process waited most for another: */
+    double longest_wait;  /* and the share of it that one process waited most for another: */
     uint32_t longest_for; /* or TRACE_NO_PROCESS */
-    uint32_t slowest; /* the process that is waited for most; TRACE_NO_PROCESS: none is */
+    uint32_t slowest;     /* the process that is waited for most; TRACE_NO_PROCESS: none is */
 };
 
 /* Of a store that is aligned, with its waits. False: no memory. The conclusion is the caller's to

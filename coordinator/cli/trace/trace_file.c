@@ -52,11 +52,12 @@ static bool put_text(const char *text, FILE *out)
 
 /* ---- names ---- */
 
-static bool put_name(const char *what, size_t process, unsigned long long thread, const char *name,
-    FILE *out)
+static bool put_name(
+    const char *what, size_t process, unsigned long long thread, const char *name, FILE *out)
 {
-    fprintf(out, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%llu,\"args\":{\"name\":",
-        what, process + 1, thread);
+    fprintf(out,
+        ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%llu,\"args\":{\"name\":", what,
+        process + 1, thread);
     bool good = put_text(name, out);
     fputs("}}", out);
     return good;
@@ -149,11 +150,11 @@ static bool put_about(
     for (size_t i = 0; i < store->process_count; i++) {
         json_array_append_new(tasks, json_of_process(&store->processes[i]));
     }
-    return put_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job", json_number(job),
-                        "first", json_number(store->first), "end", json_number(store->end),
-                        "began_us", json_number(store->began_wall_us), "conclusion",
-                        json_text(conclusion), "incomplete", json_text(store->message), "tasks",
-                        tasks),
+    return put_json(
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job", json_number(job), "first",
+            json_number(store->first), "end", json_number(store->end), "began_us",
+            json_number(store->began_wall_us), "conclusion", json_text(conclusion), "incomplete",
+            json_text(store->message), "tasks", tasks),
         out);
 }
 

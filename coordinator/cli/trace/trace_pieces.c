@@ -73,8 +73,8 @@ static enum trace_split part_of(const struct stored_span *span, bool waits)
 }
 
 /* [begin_ns, end_ns) of the span, in which it contains no other: until until_ns it waits. */
-static bool cut(struct trace_pieces *pieces, const struct stored_span *span, uint64_t begin_ns,
-    uint64_t end_ns)
+static bool cut(
+    struct trace_pieces *pieces, const struct stored_span *span, uint64_t begin_ns, uint64_t end_ns)
 {
     uint64_t wait_ns = span->until_ns < begin_ns ? begin_ns
                        : span->until_ns < end_ns ? span->until_ns
@@ -90,8 +90,7 @@ static bool cut(struct trace_pieces *pieces, const struct stored_span *span, uin
 }
 
 /* The spans of one lane are in order: those around others come first. */
-static bool cut_lane(
-    struct trace_pieces *pieces, const struct stored_span *spans, size_t count)
+static bool cut_lane(struct trace_pieces *pieces, const struct stored_span *spans, size_t count)
 {
     const struct stored_span *open[DEPTH_MAX];
     size_t depth = 0;

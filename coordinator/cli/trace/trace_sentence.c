@@ -74,14 +74,14 @@ static const char *time_text(double us, char text[TIME_BYTES])
 }
 
 /* "a step takes 12.3 ms: 52% function, 41% waiting for other tasks, 4% input" */
-static void list_split(const struct trace_conclusion *conclusion, bool own_numbers,
-    char text[TRACE_SENTENCE_BYTES])
+static void list_split(
+    const struct trace_conclusion *conclusion, bool own_numbers, char text[TRACE_SENTENCE_BYTES])
 {
     double left[TRACE_SPLITS];
     char piece[96];
     char time[TIME_BYTES];
-    snprintf(piece, sizeof piece, "%s takes %s:",
-        own_numbers ? "From one collective to the next it" : "A step",
+    snprintf(piece, sizeof piece,
+        "%s takes %s:", own_numbers ? "From one collective to the next it" : "A step",
         time_text(conclusion->step_us, time));
     sentence_add(text, piece);
     memcpy(left, conclusion->split, sizeof left);
@@ -110,8 +110,7 @@ static void add_longest(const struct trace_store *store, const struct trace_conc
     sentence_add(text, piece);
     if (conclusion->longest_for != TRACE_NO_PROCESS && conclusion->longest_wait >= MANY) {
         snprintf(piece, sizeof piece, ", %d%% of it waiting for task %" PRIu32,
-            percent(conclusion->longest_wait),
-            store->processes[conclusion->longest_for].task.task);
+            percent(conclusion->longest_wait), store->processes[conclusion->longest_for].task.task);
         sentence_add(text, piece);
     }
     sentence_add(text, ".");
@@ -126,9 +125,8 @@ void trace_sentence(const struct trace_store *store, const struct trace_conclusi
         sentence_add(ret_text, "No step was recorded.");
         return;
     }
-    const struct trace_share *slowest = conclusion->slowest != TRACE_NO_PROCESS
-                                            ? &conclusion->shares[conclusion->slowest]
-                                            : NULL;
+    const struct trace_share *slowest =
+        conclusion->slowest != TRACE_NO_PROCESS ? &conclusion->shares[conclusion->slowest] : NULL;
     enum trace_split most = largest_of(conclusion->split);
     if (slowest != NULL && slowest->awaited >= WAITED_FOR) {
         enum trace_split cause = largest_of(slowest->longer);

@@ -49,8 +49,8 @@ static uint32_t trace_store_get(struct trace_store *store, uint32_t task, uint64
     if (at != TRACE_NO_PROCESS) {
         return at;
     }
-    if (!trace_store_room(&list, &store->process_capacity, store->process_count, 1,
-            sizeof store->processes[0])) {
+    if (!trace_store_room(
+            &list, &store->process_capacity, store->process_count, 1, sizeof store->processes[0])) {
         return TRACE_NO_PROCESS;
     }
     store->processes = list;

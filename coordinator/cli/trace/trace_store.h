@@ -52,7 +52,7 @@ struct trace_store {
     uint64_t clock_ns; /* of the newest piece: the coordinator's clock and the time of day */
     uint64_t wall_us;
     uint64_t began_wall_us; /* once it is aligned: the time of day of time 0 */
-    bool own_numbers; /* of a plain program: a step is from one collective to the next */
+    bool own_numbers;       /* of a plain program: a step is from one collective to the next */
     bool ended;
     char message[512];
 };

@@ -90,8 +90,8 @@ static struct arrival *find_arrivals(const struct trace_store *store, size_t *re
             continue;
         }
         struct arrival *newest = count > 0 ? &list[count - 1] : NULL;
-        bool same = newest != NULL && newest->step == span->step &&
-                    newest->process == span->process;
+        bool same =
+            newest != NULL && newest->step == span->step && newest->process == span->process;
         if (!same) {
             newest = &list[count++];
             *newest = (struct arrival){.step = span->step, .process = span->process};
@@ -130,9 +130,8 @@ static bool take_releases(struct trace_store *store)
     struct arrival *list = find_arrivals(store, &count);
     for (size_t i = 0; list != NULL && i < store->span_count; i++) {
         struct stored_span *span = &store->spans[i];
-        const struct arrival *last = span->kind == CADRE_TRACE_RELEASE
-                                         ? last_of(list, count, span->step)
-                                         : NULL;
+        const struct arrival *last =
+            span->kind == CADRE_TRACE_RELEASE ? last_of(list, count, span->step) : NULL;
         /* A release that came before that was not for this batch: it is steps ahead. */
         if (last == NULL || last->process == span->process || last->at_ns <= span->begin_ns ||
             last->at_ns > span->end_ns) {

@@ -88,12 +88,12 @@ struct daemon {
     uv_signal_t sigint;
     uv_signal_t sighup;
     struct notifier notifier;
-    uint64_t started_us;               /* wall clock */
-    struct storage *storage;           /* how much is kept; NULL: not counted */
-    struct http_server *http;          /* NULL: none */
-    int http_port;                     /* that it serves */
-    struct login_key login_key;        /* of the tokens of this start */
-    struct answer_cache *answer_cache; /* of the pages of http; NULL: nothing is kept */
+    uint64_t started_us;                   /* wall clock */
+    struct storage *storage;               /* how much is kept; NULL: not counted */
+    struct http_server *http;              /* NULL: none */
+    int http_port;                         /* that it serves */
+    struct login_key login_key;            /* of the tokens of this start */
+    struct answer_cache *answer_cache;     /* of the pages of http; NULL: nothing is kept */
     struct api_deferred *deferred_answers; /* that are being made, for the pages of http */
     struct proof *proof;                   /* of those the one at work; others wait behind it */
     struct rpc_counts *rpc_counts;

@@ -43,8 +43,8 @@ cadre_status api_identify(struct daemon *daemon, const struct http_request *requ
     }
     const char *token = token_of(request);
     if (token != NULL) {
-        return login_token_check(&daemon->login_key, token, clock_wall_us() / CADRE_US_PER_S,
-            ret_identity, error);
+        return login_token_check(
+            &daemon->login_key, token, clock_wall_us() / CADRE_US_PER_S, ret_identity, error);
     }
     return cadre_error_set(error, CADRE_UNAUTHENTICATED,
         "the coordinator does not answer to every process of this host: run `cadre dashboard`, "

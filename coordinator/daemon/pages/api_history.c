@@ -4,8 +4,8 @@
 #include "common/view/view.h"
 #include "coordinator/daemon/pages/api.h"
 
-static cadre_status take_history(const struct api_request *api, struct history_request *ret_request,
-    struct cadre_error *error)
+static cadre_status take_history(
+    const struct api_request *api, struct history_request *ret_request, struct cadre_error *error)
 {
     static const char *const names[] = {"after", "limit", NULL};
     const struct http_target *target = http_request_target(api->request);

@@ -92,8 +92,7 @@ static void record_close(struct wire_buffer *buffer, enum record_type type, size
     uint8_t *head = buffer->bytes + buffer->size;
     put_number(head, payload_bytes, 4);
     put_number(head + 4, (uint64_t)type, 4);
-    put_number(head + 8,
-        series_records_sum((uint32_t)type, head + HEAD_BYTES, payload_bytes), 8);
+    put_number(head + 8, series_records_sum((uint32_t)type, head + HEAD_BYTES, payload_bytes), 8);
     buffer->size += HEAD_BYTES + payload_bytes;
 }
 
@@ -128,8 +127,8 @@ static bool put_begin(struct wire_buffer *buffer, const struct series_set *set, 
     return true;
 }
 
-bool series_records_plan(struct series_state *state, uint64_t generation, uint64_t resume,
-    struct wire_buffer *buffer)
+bool series_records_plan(
+    struct series_state *state, uint64_t generation, uint64_t resume, struct wire_buffer *buffer)
 {
     if (state->set.numbered || !series_set_begin(&state->set, generation, 0, resume + 1)) {
         return true;
@@ -242,8 +241,8 @@ static bool put_starts(struct wire_buffer *buffer, const struct series_starts *s
 static bool put_points(struct wire_buffer *buffer, const struct series *series, uint32_t index)
 {
     for (size_t at = 0; at < series->point_count;) {
-        size_t count = series->point_count - at < VALUES_MAX ? series->point_count - at
-                                                             : VALUES_MAX;
+        size_t count =
+            series->point_count - at < VALUES_MAX ? series->point_count - at : VALUES_MAX;
         uint8_t *to = record_open(buffer, count * VALUE_BYTES);
         if (to == NULL) {
             return false;
@@ -413,8 +412,7 @@ enum series_end series_records_replay(
             return SERIES_END_TORN;
         }
         if (payload_bytes > PAYLOAD_BYTES ||
-            series_records_sum(type, head + HEAD_BYTES, payload_bytes) !=
-                get_number(head + 8, 8) ||
+            series_records_sum(type, head + HEAD_BYTES, payload_bytes) != get_number(head + 8, 8) ||
             !series_records_take(state, type, head + HEAD_BYTES, payload_bytes, at == 0)) {
             return are_zeros(head, size - at) ? SERIES_END_TORN : SERIES_END_DAMAGED;
         }

@@ -13,7 +13,7 @@
 struct series_state {
     struct series_set set;
     struct series_starts starts; /* where the steps are the program's own numbers */
-    uint64_t lost_bytes; /* cut off because they were damaged */
+    uint64_t lost_bytes;         /* cut off because they were damaged */
 };
 
 /* What begins a file. */
@@ -24,8 +24,8 @@ bool series_records_head(struct wire_buffer *buffer);
 
 /* A generation of the job, which repeats the steps from position `resume` on. Nothing, where the
  * steps are the program's own numbers. */
-bool series_records_plan(struct series_state *state, uint64_t generation, uint64_t resume,
-    struct wire_buffer *buffer);
+bool series_records_plan(
+    struct series_state *state, uint64_t generation, uint64_t resume, struct wire_buffer *buffer);
 
 /* The values that a task reported. Those of a generation that is over are left out. */
 bool series_records_values(

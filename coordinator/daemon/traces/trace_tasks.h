@@ -25,7 +25,7 @@ struct traced_task {
     uint64_t first_position;
     uint64_t newest_ns; /* and last */
     bool here;          /* it runs, and said hello */
-    bool changed;      /* since it was sent to the client */
+    bool changed;       /* since it was sent to the client */
 };
 
 struct traced_clock {
@@ -50,8 +50,7 @@ void trace_tasks_free(struct trace_tasks *tasks);
 
 /* The process of a task, added if it is not there; NULL: there is no room, or no memory. Valid
  * until another is added. */
-struct traced_task *trace_tasks_get(
-    struct trace_tasks *tasks, const struct task_info *info);
+struct traced_task *trace_tasks_get(struct trace_tasks *tasks, const struct task_info *info);
 /* NULL: there is none. */
 struct traced_task *trace_tasks_find(
     const struct trace_tasks *tasks, uint32_t slot, uint64_t incarnation);

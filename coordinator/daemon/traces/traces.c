@@ -72,8 +72,8 @@ static void order_task(struct trace *trace, const struct task_info *info)
     if (task != NULL) {
         task->here = true;
         order.asked_ns = clock_monotonic_ns();
-        send_order(trace->daemon,
-            (struct task_ref){trace->job, info->slot, info->incarnation}, &order);
+        send_order(
+            trace->daemon, (struct task_ref){trace->job, info->slot, info->incarnation}, &order);
     }
 }
 
@@ -88,8 +88,7 @@ static void order_tasks(struct trace *trace)
     }
     trace_tasks_end_look(&trace->tasks);
     trace->asked++;
-    trace->ask_at_us =
-        clock_monotonic_us() + (trace->asked < ASKED_OFTEN ? 0 : ASK_EVERY_US);
+    trace->ask_at_us = clock_monotonic_us() + (trace->asked < ASKED_OFTEN ? 0 : ASK_EVERY_US);
 }
 
 static void stop_tasks(struct trace *trace)
@@ -98,8 +97,8 @@ static void stop_tasks(struct trace *trace)
     for (size_t i = 0; i < trace->tasks.count; i++) {
         const struct trace_task *task = &trace->tasks.items[i].view;
         if (task->state < TRACE_TASK_ENDED) {
-            send_order(trace->daemon,
-                (struct task_ref){trace->job, task->slot, task->incarnation}, &none);
+            send_order(
+                trace->daemon, (struct task_ref){trace->job, task->slot, task->incarnation}, &none);
         }
     }
 }
@@ -120,8 +119,7 @@ static bool send_response(struct trace *trace, struct trace_response *response)
     wire_buffer_clear(&daemon->packed);
     cadre_status status = wire_pack_trace_response(response, &daemon->packed, &error);
     if (status == CADRE_OK) {
-        status =
-            rpc_call_send(trace->call, daemon->packed.bytes, daemon->packed.size, &error);
+        status = rpc_call_send(trace->call, daemon->packed.bytes, daemon->packed.size, &error);
     }
     if (status != CADRE_OK && status != CADRE_RESOURCE_EXHAUSTED && status != CADRE_CANCELLED) {
         rpc_call_abort(trace->call, status, error.text);
@@ -301,8 +299,7 @@ static cadre_status traces_check(
     return CADRE_OK;
 }
 
-void traces_begin(
-    struct daemon *daemon, struct rpc_call *call, const struct trace_request *request)
+void traces_begin(struct daemon *daemon, struct rpc_call *call, const struct trace_request *request)
 {
     struct cadre_error error = {0};
     uint64_t first = 0;

@@ -58,8 +58,8 @@ int main(int argc, char **argv)
     cadre_distributed_dataset *data;
     cadre_per_replica *batch;
     CADRE_CHECK(cadre_strategy_default(&strategy));
-    CADRE_CHECK(cadre_distribute_dataset(strategy,
-        cadre_dataset_batch(cadre_dataset_range(0, 2 * steps, 1), 2, true), NULL, &data));
+    CADRE_CHECK(cadre_distribute_dataset(
+        strategy, cadre_dataset_batch(cadre_dataset_range(0, 2 * steps, 1), 2, true), NULL, &data));
     double began_s = now_s();
     double used_s = read_s(CLOCK_PROCESS_CPUTIME_ID);
     while (cadre_next_epoch(data, 1, NULL)) {

@@ -11,14 +11,13 @@
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/render_metrics.h"
 
-static const cadre_series_bucket buckets[] = {
-    {.first_step = 1,
-        .last_step = 3,
-        .count = 3,
-        .minimum = 8,
-        .maximum = 10,
-        .mean = 9,
-        .last = 8},
+static const cadre_series_bucket buckets[] = {{.first_step = 1,
+                                                  .last_step = 3,
+                                                  .count = 3,
+                                                  .minimum = 8,
+                                                  .maximum = 10,
+                                                  .mean = 9,
+                                                  .last = 8},
     {.first_step = 4, .last_step = 7, .count = 4, .not_finite = 4, .last = NAN}};
 static const cadre_series_point points[] = {
     {8, 4}, {9, INFINITY}, {10, 1e-7}, {12, -INFINITY}, {14, NAN}, {16, 2}};

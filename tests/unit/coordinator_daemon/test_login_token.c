@@ -17,8 +17,8 @@ static struct login_key key_of_start(void)
     return key;
 }
 
-static void assert_void(const struct login_key *key, const char *token, uint64_t now_s,
-    const char *part)
+static void assert_void(
+    const struct login_key *key, const char *token, uint64_t now_s, const char *part)
 {
     struct tls_identity identity;
     assert_error(login_token_check(key, token, now_s, &identity, &error), CADRE_UNAUTHENTICATED,
@@ -37,8 +37,7 @@ static void it_says_whose_it_is(void **state)
         char token[LOGIN_TOKEN_BYTES];
         uint64_t expires_s = 0;
         struct tls_identity identity;
-        assert_ok(
-            login_token_make(&key, &identities[i], NOW, token, &expires_s, &error), &error);
+        assert_ok(login_token_make(&key, &identities[i], NOW, token, &expires_s, &error), &error);
         assert_int_equal(expires_s, NOW + LOGIN_LASTS_S);
         assert_ok(login_token_check(&key, token, NOW, &identity, &error), &error);
         assert_int_equal(identity.role, identities[i].role);

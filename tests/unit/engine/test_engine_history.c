@@ -81,13 +81,12 @@ static void expect_history(struct stage *stage, uint64_t *after, const char *wan
     *after = shown.last;
 }
 
-static const char formed[] =
-    "submitted g0 at 0 tasks 3\n"
-    "started g0 at 0 tasks 3\n"
-    "task_started g0 at 0 task 0.1 on one\n"
-    "task_started g0 at 0 task 1.2 on one\n"
-    "task_started g0 at 0 task 2.3 on two\n"
-    "generation g1 at 0 tasks 3 [0-2]\n";
+static const char formed[] = "submitted g0 at 0 tasks 3\n"
+                             "started g0 at 0 tasks 3\n"
+                             "task_started g0 at 0 task 0.1 on one\n"
+                             "task_started g0 at 0 task 1.2 on one\n"
+                             "task_started g0 at 0 task 2.3 on two\n"
+                             "generation g1 at 0 tasks 3 [0-2]\n";
 
 static void a_lost_worker(void **state)
 {
@@ -156,8 +155,8 @@ static void what_ends(void **state)
         "ended g1 at 0 exit 130/0 cancelled: cancelled\n");
     struct history_response response;
     struct history_request request = {.id = {9}};
-    assert_error(engine_history(stage->engine, &request, &response, &stage->error),
-        CADRE_NOT_FOUND, &stage->error, "there is no job 9");
+    assert_error(engine_history(stage->engine, &request, &response, &stage->error), CADRE_NOT_FOUND,
+        &stage->error, "there is no job 9");
     request = (struct history_request){.id = {1}, .after = 2, .limit = 3};
     assert_ok(engine_history(stage->engine, &request, &response, &stage->error), &stage->error);
     assert_int_equal(response.event_count, 3);
@@ -234,10 +233,10 @@ static void a_drain(void **state)
     engine_drain(stage->engine, stage->now_us, (struct call_id){6},
         &(struct drain_request){.worker = "two", .reason = "a new disk"}, "ann");
     flush(stage);
-    expect_history(
-        stage, &after, "drained g1 at 0 on two: worker two is drained by ann: a new disk\n"
-                       "halted g1 at 1: is preempted (its worker drains, and there is no room "
-                       "elsewhere): stops at step 1\n");
+    expect_history(stage, &after,
+        "drained g1 at 0 on two: worker two is drained by ann: a new disk\n"
+        "halted g1 at 1: is preempted (its worker drains, and there is no room "
+        "elsewhere): stops at step 1\n");
     stage_close(stage);
 }
 

@@ -153,8 +153,8 @@ static void check_store(struct store *store)
     page = read_page(store, 2, 0, 100);
     assert_int_equal(page.last, 1); /* each job has numbers of its own */
     assert_ok(store->ops->forget(store, (struct job_id){1}, &error), &error);
-    assert_int_equal(store->ops->history(
-                         store, (struct job_id){1}, 0, 1, take_event, &page, &page.last, &error),
+    assert_int_equal(
+        store->ops->history(store, (struct job_id){1}, 0, 1, take_event, &page, &page.last, &error),
         CADRE_NOT_FOUND);
     page = read_page(store, 2, 0, 100);
     assert_int_equal(page.count, 1);
@@ -212,8 +212,8 @@ static void of_sqlite(void **state)
     execute(path, "UPDATE event SET text = 'changed'");
     assert_ok(store_sqlite_open(path, &store, &error), &error);
     struct page page = {0};
-    assert_error(store->ops->history(
-                     store, (struct job_id){2}, 0, 9, take_event, &page, &page.last, &error),
+    assert_error(
+        store->ops->history(store, (struct job_id){2}, 0, 9, take_event, &page, &page.last, &error),
         CADRE_DATA_LOSS, &error, "its history (event 1)");
     assert_int_equal(page.count, 0);
     store->ops->close(store);
@@ -231,9 +231,9 @@ static void of_version_6(void **state)
     test_path(path, test_temp_dir(), "ledger.db");
     (void)remove(path);
     assert_ok(store_sqlite_open(path, &store, &error), &error);
-    assert_ok(COMMIT(store, true, &error, record_job(1, 2), record_started(1, 1),
-                  record_plan(1, 1, 0), record_plan(1, 2, 40), record_job(2, 1),
-                  record_ended(1, JOB_FAILED, "it broke")),
+    assert_ok(
+        COMMIT(store, true, &error, record_job(1, 2), record_started(1, 1), record_plan(1, 1, 0),
+            record_plan(1, 2, 40), record_job(2, 1), record_ended(1, JOB_FAILED, "it broke")),
         &error);
     store->ops->close(store);
     version_6_make(path);

@@ -20,8 +20,8 @@ static void add(struct trace_store *store, uint32_t task, cadre_trace_span span)
     assert_true(trace_store_add(store, &piece));
 }
 
-static void add_tasks(struct trace_store *store, const struct made_task *tasks, uint32_t count,
-    uint64_t steps)
+static void add_tasks(
+    struct trace_store *store, const struct made_task *tasks, uint32_t count, uint64_t steps)
 {
     for (uint32_t i = 0; i < count; i++) {
         const cadre_trace_task task = {.task = i,

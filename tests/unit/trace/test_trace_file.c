@@ -102,8 +102,8 @@ static void spans_nest_and_tasks_have_names(void **state)
 static void hostile_names_stay_text(void **state)
 {
     (void)state;
-    static const char *const names[] = {"\"},{\"", "</script><b>", "a\\u0000b\\", "\x01\n\t",
-        "\xff\xfe", "\xe2\x80\xae", ""};
+    static const char *const names[] = {
+        "\"},{\"", "</script><b>", "a\\u0000b\\", "\x01\n\t", "\xff\xfe", "\xe2\x80\xae", ""};
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         const struct made_task task = {.function_us = 10, .worker = names[n]};
         struct trace_store store = {0};

@@ -7,8 +7,8 @@
 
 #include "worker/library/trace/trace.h"
 
-#define THREADS      4
-#define EACH         20000
+#define THREADS       4
+#define EACH          20000
 #define TAKEN_AT_ONCE 512
 
 static int empty(void **state)

@@ -12,8 +12,7 @@
 static bool sample(struct clock_offset *offset, uint64_t at_ns, uint64_t ahead_ns,
     uint64_t there_ns, uint64_t back_ns)
 {
-    return clock_offset_add(
-        offset, at_ns, at_ns + there_ns + ahead_ns, at_ns + there_ns + back_ns);
+    return clock_offset_add(offset, at_ns, at_ns + there_ns + ahead_ns, at_ns + there_ns + back_ns);
 }
 
 /* How wrong the offset is. */
@@ -51,12 +50,11 @@ static void the_bound_holds(void **state)
         uint64_t began_ns = 30 * MIN;
         uint64_t at_ns = began_ns;
         for (int i = 0; i < 12; i++) {
-            (void)sample(&offset, at_ns, ahead_ns, prng_uniform(&prng, 5 * MS),
-                prng_uniform(&prng, 5 * MS));
+            (void)sample(
+                &offset, at_ns, ahead_ns, prng_uniform(&prng, 5 * MS), prng_uniform(&prng, 5 * MS));
             at_ns += 50 * MS;
         }
-        assert_true(
-            wrong_by(&offset, ahead_ns) <= clock_offset_error(&offset, began_ns, at_ns));
+        assert_true(wrong_by(&offset, ahead_ns) <= clock_offset_error(&offset, began_ns, at_ns));
         assert_true(clock_offset_error(&offset, began_ns, at_ns) < 6 * MS);
     }
 }
@@ -98,8 +96,7 @@ static void missing_spans_are_counted(void **state)
     assert_int_equal(task->view.lost, 2);
     assert_int_equal(trace_tasks_position(&tasks), 9);
     assert_false(trace_tasks_are_done(&tasks));
-    trace_tasks_take(
-        &tasks, task, &(struct task_spans){.clock = 5, .sent = 17, .ended = true}, 1);
+    trace_tasks_take(&tasks, task, &(struct task_spans){.clock = 5, .sent = 17, .ended = true}, 1);
     assert_true(trace_tasks_are_done(&tasks));
     trace_tasks_take(&tasks, task, &(struct task_spans){.clock = 5, .sent = 17}, 1);
     assert_int_equal(task->view.state, TRACE_TASK_ENDED); /* it does not begin again */
@@ -171,7 +168,7 @@ static void a_plain_program_begins_ahead_of_all(void **state)
     spans.position = 1010;
     trace_tasks_take(&tasks, &tasks.items[0], &spans, 50 * MS);
     assert_false(trace_tasks_next_number(&tasks, 300 * MS, &number)); /* not for long enough */
-    spans.position = 1100; /* a thousand a second */
+    spans.position = 1100;                                            /* a thousand a second */
     trace_tasks_take(&tasks, &tasks.items[0], &spans, 101 * MS);
     assert_false(trace_tasks_next_number(&tasks, 300 * MS, &number)); /* not both */
     trace_tasks_take(&tasks, &tasks.items[1], &spans, 101 * MS);

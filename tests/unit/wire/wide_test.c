@@ -13,9 +13,8 @@
 #define ABOVE (UINT64_C(1) << 32)
 
 /* Those that are never so large: they are refused. */
-static const char *const narrow[] = {
-    "TaskPart.size_bytes", "CheckpointRef.manifest_bytes", "LogMark.offset", "TaskTrace.limit_us",
-    "TraceRequest.steps", "TraceRequest.limit_us"};
+static const char *const narrow[] = {"TaskPart.size_bytes", "CheckpointRef.manifest_bytes",
+    "LogMark.offset", "TaskTrace.limit_us", "TraceRequest.steps", "TraceRequest.limit_us"};
 
 /* Those that may not pass another one, or have to be equal to it: that one is raised with them. */
 static const struct {

@@ -290,8 +290,7 @@ static void mesh_trace(const struct replica *replica, const struct call *call)
         [MESH_BARRIER] = TRACE_BARRIER,
         [MESH_REDUCE_SCATTER] = TRACE_REDUCE_SCATTER};
     trace_put_collective(replica->mark, kinds[call->shape.kind], replica->local,
-        replica->arrived_ns, call->shape.bytes,
-        prng_mix(replica->host->nonce) + replica->sequence);
+        replica->arrived_ns, call->shape.bytes, prng_mix(replica->host->nonce) + replica->sequence);
 }
 
 cadre_status mesh_call_run(struct replica *replica, struct call *call,

@@ -50,12 +50,12 @@ struct replica {
     uint32_t local;
     uint32_t slot;
     uint32_t global;
-    uint32_t done;     /* the value of its done word */
-    uint64_t sequence; /* of its last collective; the first is 1 */
+    uint32_t done;          /* the value of its done word */
+    uint64_t sequence;      /* of its last collective; the first is 1 */
     struct trace_mark mark; /* where its last collective began */
     uint64_t arrived_ns;    /* when all others had come to it; 0: not known */
-    bool staged;       /* its last collective has buffers that cannot be reached */
-    unsigned parity;   /* of the staged chunk that is read */
+    bool staged;            /* its last collective has buffers that cannot be reached */
+    unsigned parity;        /* of the staged chunk that is read */
     struct layout layout;
     struct layout wide;          /* the same with 16-bit types as they are sent between hosts */
     size_t *offsets;             /* [replicas of the mesh + 1]: of an all_gather's pieces */

@@ -91,9 +91,9 @@ struct cadre_replica {
     atomic_uint collectives; /* begun in this step */
     struct cadre_error
         collective_failed; /* the first refusal or failure of this step; code not OK */
-    bool all_know;   /* its failure is one that every replica got in the same collective */
-    bool piggyback;  /* what it consumes, and its digest, were sent in this step */
-    uint64_t digest; /* of its state before this step, to be sent; 0: it is not due */
+    bool all_know;         /* its failure is one that every replica got in the same collective */
+    bool piggyback;        /* what it consumes, and its digest, were sent in this step */
+    uint64_t digest;       /* of its state before this step, to be sent; 0: it is not due */
     cadre_tensor *const *inputs;              /* of its function, while it runs */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
     uint64_t outputs_named;                   /* bit i: output i has a name */

@@ -27,7 +27,8 @@
 #define TICK_US          CADRE_US_PER_S
 #define TICK_SOON_US     (CADRE_US_PER_S / 10)
 #define READ_BYTES       (64 * 1024)
-#define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that reads nothing counts as lost */
+#define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that reads nothing counts as lost   \
+                                                    */
 
 #define WHO_BYTES 400
 

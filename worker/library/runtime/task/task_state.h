@@ -23,8 +23,8 @@ struct task {
     struct task_actions actions; /* of the step at hand */
     struct session *session;
     struct directory *directory; /* of a ps job's chief; else NULL */
-    struct mesh *meshes; /* that are attached */
-    bool abort_mesh;     /* in this generation */
+    struct mesh *meshes;         /* that are attached */
+    bool abort_mesh;             /* in this generation */
     struct task_roster roster;
     bool roster_due; /* a plan came that no thread took yet */
     bool warm;       /* ordered to prepare alone */
@@ -36,7 +36,7 @@ struct task {
     size_t stream_count;
     struct reported_values values;
     struct task_trace trace;
-    uint64_t ticked_us; /* the last tick that was for all */
+    uint64_t ticked_us;           /* the last tick that was for all */
     _Atomic uint64_t collectives; /* of a plain program, as task_spans.own_numbers */
     bool void_exit;
     char exit_text[LIMIT_TEXT_BYTES];

@@ -20,8 +20,8 @@ struct task_trace {
     uint64_t clock;
     bool other_numbers; /* its steps are not numbered as the order has them */
     bool active;        /* not ended */
-    bool passed;      /* nothing more is recorded */
-    bool ticked_past; /* that was so at the last tick */
+    bool passed;        /* nothing more is recorded */
+    bool ticked_past;   /* that was so at the last tick */
     uint64_t sent;
     uint64_t lost;
     uint64_t lost_before; /* of traces before */
