@@ -285,7 +285,7 @@ static void forget_kept(struct engine *engine, struct link_id link, const struct
 static void note_leaves(struct engine *engine, struct link_id link)
 {
     struct core_worker_view worker;
-    if (engine_worker_on_link(engine, link, &worker)) {
+    if (core_worker_linked(engine->core, link, &worker)) {
         engine_history_leaves(engine, worker.name);
     }
 }

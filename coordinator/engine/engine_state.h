@@ -169,9 +169,6 @@ void engine_history_changed(struct engine *engine, struct job_id job);
 void engine_history_task(struct engine *engine, struct task_ref task);
 /* history.c: the daemon of this worker drains itself. */
 void engine_history_leaves(struct engine *engine, const char *worker);
-/* history.c: the worker that is connected through this link; false: there is none. */
-bool engine_worker_on_link(
-    const struct engine *engine, struct link_id link, struct core_worker_view *ret_view);
 /* history.c: reads what is stored of a live job, after a start. */
 cadre_status engine_history_restore(
     struct engine *engine, struct directory_entry *entry, struct cadre_error *error);

@@ -256,17 +256,6 @@ static void history_note_drained(struct engine *engine, const struct core_draine
     history_add_drained(engine, drained->worker, text);
 }
 
-bool engine_worker_on_link(
-    const struct engine *engine, struct link_id link, struct core_worker_view *ret_view)
-{
-    uint32_t cursor = 0;
-    bool found = false;
-    while (!found && core_worker_next(engine->core, &cursor, ret_view)) {
-        found = ret_view->link.n == link.n;
-    }
-    return found;
-}
-
 void engine_history_leaves(struct engine *engine, const char *worker)
 {
     char text[LIMIT_TEXT_BYTES];
