@@ -207,7 +207,6 @@ int verb_dashboard(const struct cli *cli, int argc, char **argv)
             .help = "Open it in the browser of this session, too (xdg-open)."},
     };
     static const struct option_table table = {.program = "cadre dashboard",
-        .usage = "",
         .summary =
             "Prints the address of the coordinator's page for a browser: workers, queue, jobs with "
             "their curves, history and logs. The address has a token with your rights: those of "
