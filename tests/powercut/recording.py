@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real processes do to a folder, and what they promise meanwhile; then each state that a power cut could leave of
 it, before the checks of the promises."""
+import fcntl
 import json
 import os
 import random
@@ -55,6 +56,12 @@ class Recording:
         daemon.argv = [path if part == daemon.ready_file else part for part in daemon.argv]
         daemon.ready_file = path
         daemon.environment = self.environment()
+
+    def kill(self, daemon):
+        """Between two calls, not between a call and its record: what the recorder does holds the lock, shared."""
+        with open(self.trace, "rb") as trace:
+            fcntl.flock(trace, fcntl.LOCK_EX)
+            daemon.kill()
 
     def promise(self, kind, **facts):
         put_record(self.trace, MARK, data=json.dumps({"kind": kind, **facts}).encode())

@@ -105,7 +105,7 @@ class History:
         """Killed without a word, while a job waits."""
         waits = self.submit("stays", script("exit 0"), workers=5)
         _, start = start_known_to(self.cluster.workers[0])
-        self.cluster.coordinator.kill()
+        self.recording.kill(self.cluster.coordinator)
         self.cluster.coordinator.start()
         wait_for("the worker knows of the new start",
                  lambda: start_known_to(self.cluster.workers[0])[1] > start)
@@ -122,7 +122,7 @@ class History:
         worker.stop()
         with open(os.path.join(worker.state, "coordinator"), "w", encoding="ascii") as file:
             file.write(f"cluster {cluster} start {start + 7} nonce 000000000000abcd\n")
-        coordinator.kill()
+        self.recording.kill(coordinator)
         coordinator.argv.append("--supersede")
         coordinator.start()
         worker.start()

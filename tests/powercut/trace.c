@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -102,21 +103,51 @@ bool trace_is_output(int fd)
 /* ---- the lock ---- */
 
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static pid_t owner;
+static int depth;
+static int file_fd = -1; /* has the file's lock, shared, while depth is above 0 */
+
+/* The thread that held the lock is not in the child, and the file's lock is its parent's. */
+static void forget_lock(void)
+{
+    if (file_fd >= 0) {
+        syscall(SYS_close, file_fd);
+    }
+    file_fd = -1;
+    depth = 0;
+    mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+__attribute__((constructor)) static void trace_begin(void)
+{
+    pthread_atfork(NULL, NULL, forget_lock);
+}
+
+static int open_trace(void)
+{
+    const char *trace = getenv("DISK_RECORDER_TRACE");
+    return trace != NULL
+               ? (int)syscall(SYS_openat, AT_FDCWD, trace, O_WRONLY | O_APPEND | O_CLOEXEC)
+               : -1;
+}
 
 void trace_lock(void)
 {
     int number = errno;
-    if (owner != getpid()) { /* a child: the thread that held it is not here */
-        mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-        owner = getpid();
-    }
     pthread_mutex_lock(&mutex);
+    if (depth++ == 0) {
+        file_fd = open_trace();
+        while (file_fd >= 0 && syscall(SYS_flock, file_fd, LOCK_SH) != 0 && errno == EINTR) {
+        }
+    }
     errno = number;
 }
 
 void trace_unlock(void)
 {
+    if (--depth == 0 && file_fd >= 0) {
+        syscall(SYS_close, file_fd);
+        file_fd = -1;
+    }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -141,7 +172,6 @@ void trace_put(enum record_kind kind, uint64_t inode, uint64_t a, uint64_t b, co
     const void *data, size_t data_bytes)
 {
     int number = errno;
-    const char *trace = getenv("DISK_RECORDER_TRACE");
     struct record_head head = {.path_bytes = path != NULL ? (uint32_t)strlen(path) : 0,
         .data_bytes = (uint32_t)data_bytes,
         .pid = (uint32_t)getpid(),
@@ -153,8 +183,7 @@ void trace_put(enum record_kind kind, uint64_t inode, uint64_t a, uint64_t b, co
         {(void *)(uintptr_t)data, data_bytes}};
     size_t whole = sizeof head + head.path_bytes + data_bytes;
     /* opened for each record, because a process may close descriptors of others */
-    long fd =
-        trace != NULL ? syscall(SYS_openat, AT_FDCWD, trace, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    int fd = open_trace();
     if (fd < 0) {
         give_up("it cannot be opened\n");
     }

@@ -50,7 +50,8 @@ const char *trace_fd_below(int fd, char *whole, uint64_t *ret_inode);
 bool trace_is_output(int fd);
 
 /* Between the two no other thread's call is made or recorded. The same thread may lock again: a
- * signal handler writes to a pipe. errno stays. */
+ * signal handler writes to a pipe. Meanwhile the process has the trace file's lock (flock), shared:
+ * who takes it alone can kill the process with each call recorded. errno stays. */
 void trace_lock(void);
 void trace_unlock(void);
 
