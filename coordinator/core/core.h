@@ -502,6 +502,15 @@ struct core_task_view {
     uint64_t waited_us; /* sum of waits of over a second for the slot's tasks, since core_init */
 };
 
+/* A step that does not end although no task died, known once tasks have waited in it for over a
+ * second. Zeroed but for the slot: there is none. */
+struct core_stall {
+    uint64_t waited_us; /* for so long */
+    uint64_t step;
+    uint32_t slot; /* the task that is waited for; UINT32_MAX: not known */
+    bool slow;     /* for as long as core_options.slow_us and slow_factor say */
+};
+
 struct core_job_view {
     struct job_id job;
     enum job_state state;
@@ -527,11 +536,8 @@ struct core_job_view {
     /* Tasks that are started now go on from that checkpoint, not from a peer. */
     bool restores;
     struct ps_job ps_job;
-    uint64_t stalled_us, stalled_step; /* how long a slow step has not ended (0: none), and which */
-    uint32_t stalled_slot;             /* the task that is waited for; UINT32_MAX: not known */
-    bool formed;        /* its tasks are in `generation`; else that has ended, with no plan since */
-    uint32_t waits_for; /* slot waited for for over a second, so long; UINT32_MAX: none, unknown */
-    uint64_t waited_us;
+    bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
+    struct core_stall stall;
 };
 
 /* The job's state for showing; false: not live. */

@@ -269,8 +269,8 @@ static void history_note_stall(
     struct engine *engine, struct directory_entry *entry, const struct core_job_view *view)
 {
     struct directory_history *history = &entry->history;
-    bool known = view->stalled_slot != UINT32_MAX;
-    bool again = history->stalled && history->stall_position == view->stalled_step;
+    bool known = view->stall.slot != UINT32_MAX;
+    bool again = history->stalled && history->stall_position == view->stall.step;
     if (again && (history->culprit_known || !known)) {
         return;
     }
@@ -278,12 +278,12 @@ static void history_note_stall(
     if (item == NULL) {
         return;
     }
-    item->event.position = view->stalled_step;
-    item->event.waited_us = view->stalled_us;
+    item->event.position = view->stall.step;
+    item->event.waited_us = view->stall.waited_us;
     if (known) {
         struct core_task_view task;
-        core_job_task(engine->core, entry->id, view->stalled_slot, &task);
-        item->event.slot = view->stalled_slot;
+        core_job_task(engine->core, entry->id, view->stall.slot, &task);
+        item->event.slot = view->stall.slot;
         item->event.incarnation = task.incarnation;
         snprintf(item->worker, sizeof item->worker, "%s", task.worker_name);
         size_t length = strlen(item->text);
@@ -291,10 +291,10 @@ static void history_note_stall(
             task.link.n == 0 ? "; nothing comes from its worker" : "");
     }
     if (!again) {
-        history->stalled_us = item->event.time_us - view->stalled_us;
+        history->stalled_us = item->event.time_us - view->stall.waited_us;
     }
     history->stalled = true;
-    history->stall_position = view->stalled_step;
+    history->stall_position = view->stall.step;
     history->stall_generation = entry->generation;
     history->culprit_known = known;
 }
@@ -327,7 +327,7 @@ void engine_history_changed(struct engine *engine, struct job_id job)
     if (view.committed > entry->history.reached) {
         entry->history.reached = view.committed;
     }
-    if (view.stalled_us > 0) {
+    if (view.stall.slow) {
         history_note_stall(engine, entry, &view);
     } else if (entry->history.stalled) {
         history_note_went_on(engine, entry, &view);

@@ -410,13 +410,17 @@ void health_stall_timeout(struct core *core, struct job *job)
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
-uint32_t health_waits_for(const struct core *core, const struct job *job, uint64_t *ret_waited_us)
+struct core_stall health_stall_of(const struct core *core, const struct job *job)
 {
-    bool waits = job->phase == PHASE_RUN && job->stalled && job->outcome == 0;
-    uint32_t slot = waits ? facts_health_culprit(core, job) : NONE;
     CADRE_ASSERT(job->stall_since_us <= core->now_us);
-    *ret_waited_us = slot != NONE ? core->now_us - job->stall_since_us : 0;
-    return slot;
+    CADRE_ASSERT(!job->slow || job->stalled);
+    if (job->phase != PHASE_RUN || !job->stalled || job->outcome != 0) {
+        return (struct core_stall){.slot = NONE};
+    }
+    return (struct core_stall){.waited_us = core->now_us - job->stall_since_us,
+        .step = step_of(core, job),
+        .slot = facts_health_culprit(core, job),
+        .slow = job->slow};
 }
 
 /* Adds which task holds up the step, and how many wait for it. */
@@ -443,32 +447,17 @@ static void text_blame(
     }
 }
 
-uint64_t health_slow(
-    const struct core *core, const struct job *job, uint64_t *ret_step, uint32_t *ret_slot)
-{
-    CADRE_ASSERT(job->progress_us <= core->now_us);
-    *ret_step = 0;
-    *ret_slot = NONE;
-    if (!job->slow || job->phase != PHASE_RUN || job->outcome != 0) {
-        return 0;
-    }
-    *ret_step = step_of(core, job);
-    *ret_slot = facts_health_culprit(core, job);
-    CADRE_ASSERT(*ret_slot == NONE || *ret_slot < job->tasks);
-    return core->now_us - job->progress_us;
-}
-
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
-    if (!job->slow || job->phase != PHASE_RUN) {
+    const struct core_stall stall = health_stall_of(core, job);
+    if (!stall.slow) {
         return false;
     }
-    uint32_t slot = facts_health_culprit(core, job);
     text_add(&text, "step ");
-    text_add_u64(&text, step_of(core, job));
+    text_add_u64(&text, stall.step);
     text_add(&text, " has not ended for ");
-    text_add_u64(&text, (core->now_us - job->progress_us) / 1000000);
+    text_add_u64(&text, stall.waited_us / 1000000);
     text_add(&text, " s (median ");
     if (job->median_us < 100000) {
         text_add_u64(&text, job->median_us / 1000);
@@ -479,8 +468,8 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
         text_add_u64(&text, job->median_us / 100000 % 10);
         text_add(&text, " s)");
     }
-    if (slot != NONE) {
-        text_blame(core, job, slot, &text);
+    if (stall.slot != NONE) {
+        text_blame(core, job, stall.slot, &text);
     } else if (all_wait(core, job)) {
         text_all_wait(core, job, &text);
     }
