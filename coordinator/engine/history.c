@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
@@ -123,11 +124,7 @@ static void history_fill_roster(const struct placements *placements, struct turn
 
 static uint64_t hash_of(const char *text)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    }
-    return hash;
+    return XXH3_64bits(text, strlen(text));
 }
 
 /* The core's note is of the newest loss, which may be that of an earlier generation. */
@@ -389,6 +386,18 @@ static void history_note_at(struct engine *engine, const struct directory_entry 
     }
 }
 
+/* It may have slots again already, so what the core shows is of another time. */
+static void history_note_preempted(struct engine *engine, const struct directory_entry *entry)
+{
+    struct core_job_view view;
+    struct turn_event *item = history_add(engine, entry, HISTORY_PREEMPTED);
+    if (item != NULL && core_job(engine->core, entry->id, &view) && view.has_checkpoint) {
+        snprintf(item->text, sizeof item->text,
+            "saved at step %" PRIu64 "; goes on from there when it has slots",
+            view.checkpoint.position);
+    }
+}
+
 static void history_note_diverged(
     struct engine *engine, const struct directory_entry *entry, const struct core_record *record)
 {
@@ -430,7 +439,7 @@ void engine_history_record(struct engine *engine, struct directory_entry *entry,
         history_note_diverged(engine, entry, record);
         break;
     case CORE_RECORD_QUEUED:
-        (void)history_add_shown(engine, entry, HISTORY_PREEMPTED);
+        history_note_preempted(engine, entry);
         break;
     case CORE_RECORD_TASK_EXIT:
         history_note_exit(engine, entry, record);

@@ -7,10 +7,12 @@
 
 /* All applied `steps` more steps, or a plan was made: no wait counts any more. */
 void health_progress(struct core *core, struct job *job, uint64_t steps);
+/* A step more was released: where the generation has one task, no other one waits for it. */
+void health_released(struct core *core, struct job *job);
 /* A task reports which task it waits for. */
 void health_stall(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall);
-/* DEADLINE_SLOW: shows the step as slow. */
+/* DEADLINE_SLOW: shows the step as slow; where the generation has one task, if it is in one. */
 void health_slow_timeout(struct core *core, struct job *job);
 /* A member reached a halt: the others have job.stall_us to reach it. */
 void health_halted(struct core *core, struct job *job);

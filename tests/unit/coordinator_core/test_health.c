@@ -137,6 +137,42 @@ static void steps_that_are_reported_late_end_no_wait(void **state)
     script_close(s);
 }
 
+/* No other task waits for it. It is slow when a step has not ended, not when it does other things
+ * between two; and it is not replaced. */
+static void the_only_task_of_a_job(void **state)
+{
+    (void)state;
+    static const struct core_job_spec alone = {
+        .tasks = 1, .tasks_min = 1, .max_restarts = 3, .stall_us = 60 * SECOND};
+    struct script *s = stage_running(&alone, 1, 1);
+    pass(s, 20); /* a first step takes as long as it takes */
+    assert_string_equal(script_job_text(s, 1), "");
+    arrived(s, 1, 1, 1, 1, 1);
+    s->now_us += SECOND / 5;
+    for (uint64_t applied = 1; applied <= 400; applied++) {
+        arrived(s, 1, 1, 1, applied + 1, applied);
+        s->now_us += SECOND / 5;
+        arrived(s, 1, 1, 1, applied + 1, applied + 1);
+    }
+    pass(s, 30);
+    assert_string_equal(script_job_text(s, 1), "");
+    arrived(s, 1, 1, 1, 402, 401);
+    pass(s, 4);
+    assert_string_equal(script_job_text(s, 1), "");
+    assert_int_equal(job_view(s, 1).stall.slot, UINT32_MAX);
+    pass(s, 2);
+    assert_string_equal(script_job_text(s, 1),
+        "step 401 has not ended for 6 s (median 0.1 s): task 0 on worker a is still in it");
+    assert_int_equal(job_view(s, 1).stall.slot, 0);
+    assert_int_equal(job_view(s, 1).stall.step, 401);
+    pass(s, 90);
+    assert_int_equal(job_view(s, 1).generation.number, 1);
+    arrived(s, 1, 1, 1, 402, 402);
+    assert_string_equal(script_job_text(s, 1), "");
+    assert_int_equal(waited_us_of(s, 0), 0);
+    script_close(s);
+}
+
 static void one_that_stalls_is_replaced(void **state)
 {
     (void)state;
@@ -443,6 +479,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_step_is_reported),
+        cmocka_unit_test(the_only_task_of_a_job),
         cmocka_unit_test(who_is_waited_for_is_known_after_a_second),
         cmocka_unit_test(steps_that_are_reported_late_end_no_wait),
         cmocka_unit_test(one_that_stalls_is_replaced),
