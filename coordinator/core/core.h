@@ -488,8 +488,7 @@ struct core_task_view {
     uint32_t pid;
     bool has_exit;
     struct task_exit exit; /* without its text, which is only in the record */
-    bool sent_hello;
-    bool collected;
+    bool sent_hello, collected;
     uint32_t rank; /* UINT32_MAX: not in the roster */
     uint32_t replicas;
     char mesh_address[LIMIT_ADDRESS_BYTES];
