@@ -5,7 +5,7 @@ import { askCancel, may } from "./actions.js";
 import { badge } from "./badges.js";
 import { curves, metricsResource } from "./curves.js";
 import { h } from "./dom.js";
-import { age, bytes, clean, cores, count, donePercent, duration, fractionDone, moment, plural, utc, value }
+import { age, bytes, clean, cores, count, donePercent, duration, fractionDone, gpuUse, moment, plural, utc, value }
   from "./format.js";
 import { historyResource, ledgerPanels } from "./history.js";
 import { logs } from "./logs.js";
@@ -138,19 +138,15 @@ function taskPanel(job) {
 }
 
 function hasGpus(tasks) {
-  return tasks.some((task) => typeof task.usage?.gpu_percent === "number");
-}
-
-function gpuUse(usage) {
-  if (typeof usage?.gpu_percent !== "number") return "–";
-  return `${usage.gpu_percent}%${usage.gpu_memory_bytes ? `, ${bytes(usage.gpu_memory_bytes)}` : ""}`;
+  return tasks.some((task) => gpuUse(task.usage) !== null);
 }
 
 // What a narrow row says in one line; "": nothing is known of it.
 function useText(task) {
   const cpus = cores(task.usage);
+  const gpu = gpuUse(task.usage);
   return [cpus === null ? null : `${cpus} CPUs`, task.usage?.memory_bytes ? bytes(task.usage.memory_bytes) : null,
-    typeof task.usage?.gpu_percent === "number" ? `GPU ${gpuUse(task.usage)}` : null,
+    gpu === null ? null : `GPU ${gpu}`,
     task.waited_us > 0 ? `waited for ${duration(task.waited_us)}` : null].filter((part) => part !== null).join(" · ");
 }
 
@@ -169,7 +165,7 @@ function taskRow(job, task, gpus) {
     h("td", { class: "number only-wide", "data-use": "memory",
       title: task.usage?.memory_peak_bytes ? `at most ${bytes(task.usage.memory_peak_bytes)}` : null },
     task.usage?.memory_bytes ? bytes(task.usage.memory_bytes) : "–"),
-    gpus ? h("td", { class: "number only-wide" }, gpuUse(task.usage)) : null,
+    gpus ? h("td", { class: "number only-wide", "data-use": "gpu" }, gpuUse(task.usage) ?? "–") : null,
     h("td", { class: "number only-wide", "data-use": "waited",
       title: "How long the others have waited for it, since the coordinator was started" },
     task.waited_us > 0 ? duration(task.waited_us) : "–"),
