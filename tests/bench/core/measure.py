@@ -2,12 +2,12 @@
 """The cores and the mesh by themselves, without processes, sockets to daemons or disks."""
 import re
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "the cores alone, and the all-reduce of 340 KB over 2 replicas"
 CORE, SIM, MESH = "coordinator's core, 1,000 workers", "simulator, 64 workers", "all-reduce"
-SEEDS = 100
+SEEDS = amount.of(100, 2)
 
 
 def sim():

@@ -3,12 +3,12 @@
 import os
 import time
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "the coordinator's CPU beside a job with steps of 1 ms, and HTTP clients that poll once a second"
-CLIENTS = (0, 200)
-SECONDS = 10
+CLIENTS = amount.of((0, 200), (0, 5))
+SECONDS = amount.of(10, 1)
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOWN = (("CPU, % of a core", "cpu_percent"), ("CPU of a step, us", "cpu_step_us"), ("steps/s", "steps_per_s"),
          ("answers/s", "answers_per_s"), ("p50, ms", "p50_ms"), ("p99, ms", "p99_ms"))

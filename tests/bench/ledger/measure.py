@@ -3,7 +3,7 @@
 import statistics
 import time
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 from steps.measure import FEW, FILES, MANY, STEPS_PER_EPOCH, arguments
 
@@ -11,7 +11,7 @@ TITLE = "what the step barrier and the ledger add to a step of digits under daem
 FREE, WIDE, DEFAULT = "no barrier", "window of 64", "default window"
 KINDS = {FREE: "bench_digits_free", WIDE: "bench_digits_wide", DEFAULT: "digits"}
 GOALS = {WIDE: "1%", DEFAULT: "3%"}
-TIMES = 3
+TIMES = amount.of(3, 1)
 
 
 def trained(cluster, workers, name, epochs):
