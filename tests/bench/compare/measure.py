@@ -18,7 +18,7 @@ COST = re.compile(r"were compared (\d+) times: to hash them took ([0-9.]+) % of 
 
 # Example: its arguments, and the figure that it prints of its own speed.
 EXAMPLES = {
-    "mlp": (["--model", "big", "--epochs", amount.of("8", "2"), "--data", DATA],
+    "mlp": (["--model", amount.of("big", "digits"), "--epochs", amount.of("8", "2"), "--data", DATA],
             r"steps per second after the first epoch: (\S+)"),
     "gpt": (["--steps", amount.of("200", "5")], r"bytes per second: ([0-9.]+)"),
 }

@@ -108,8 +108,8 @@ def torchrun():
         steps = Steps()
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_steady.py")
         launcher = subprocess.Popen(
-            [programs.DEBIAN_PYTHON, *TORCHRUN, "--log_dir", steps.folder, "--nproc_per_node", "2", "--max_restarts", "100",
-             *options, script, steps.folder, "4096", str(STEP_US)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [programs.DEBIAN_PYTHON, *TORCHRUN, "--log_dir", steps.folder, "--nproc_per_node", "2", "--max_restarts",
+             "100", *options, script, steps.folder, "4096", str(STEP_US)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             for _ in range(TORCH_KILLS):
                 steps.wait_more(time.monotonic_ns())
