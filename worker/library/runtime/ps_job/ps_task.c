@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/runtime/task/trace_sender.h"
 
 struct ps_task {
     struct session *session;
@@ -17,6 +18,8 @@ struct ps_task {
     bool connected;
     struct generation generation; /* of the last list of members; number 0: none came */
     struct cadre_error failed;    /* sent again after each hello */
+    struct trace_sender trace;
+    uint64_t step; /* of the closures that it runs */
 };
 
 /* --- messages to the coordinator, under the lock --- */
@@ -82,6 +85,44 @@ static void take_members(struct ps_task *ps_task, const struct task_members *mem
     directory_update(ps_task->directory, members);
 }
 
+static struct trace_owner trace_owner_of(const struct ps_task *ps_task)
+{
+    return (struct trace_owner){
+        .session = ps_task->session, .sends = ps_task->connected, .position = ps_task->step};
+}
+
+/* Only a worker knows in which step it is. */
+static void take_trace(struct ps_task *ps_task, const struct trace_order *order)
+{
+    const struct directory_self *self = directory_self(ps_task->directory);
+    if (ps_job_role(&self->ps_job, self->slot) != ROLE_WORKER) {
+        return;
+    }
+    pthread_mutex_lock(&ps_task->lock);
+    const struct trace_owner owner = trace_owner_of(ps_task);
+    trace_sender_order(&ps_task->trace, &owner, order);
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+static void end_trace(struct ps_task *ps_task)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    const struct trace_owner owner = trace_owner_of(ps_task);
+    trace_sender_end(&ps_task->trace, &owner);
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+static bool on_tick(void *user)
+{
+    struct ps_task *ps_task = user;
+    pthread_mutex_lock(&ps_task->lock);
+    const struct trace_owner owner = trace_owner_of(ps_task);
+    trace_sender_tick(&ps_task->trace, &owner);
+    bool soon = ps_task->trace.active;
+    pthread_mutex_unlock(&ps_task->lock);
+    return soon;
+}
+
 static void on_down(const struct task_down *down, void *user)
 {
     struct ps_task *ps_task = user;
@@ -90,6 +131,7 @@ static void on_down(const struct task_down *down, void *user)
         take_members(ps_task, &down->members);
         break;
     case TASK_DOWN_GOODBYE:
+        end_trace(ps_task);
         ps_task_end(ps_task, CADRE_CANCELLED, "the job is over: its chief is done");
         break;
     case TASK_DOWN_RESET:
@@ -105,12 +147,14 @@ static void on_down(const struct task_down *down, void *user)
         ps_task_end(ps_task, down->refused.code == CADRE_OK ? CADRE_INTERNAL : down->refused.code,
             down->refused.text);
         break;
+    case TASK_DOWN_TRACE:
+        take_trace(ps_task, &down->trace);
+        break;
     case TASK_DOWN_PLAN:
     case TASK_DOWN_RELEASE:
     case TASK_DOWN_ABORT:
     case TASK_DOWN_WARM:
     case TASK_DOWN_VALUES_KEPT:
-    case TASK_DOWN_TRACE:
         break; /* the ledger's messages are for tasks with ranks */
     }
 }
@@ -143,6 +187,7 @@ cadre_status ps_task_open(
         .disconnected = on_disconnected,
         .down = on_down,
         .lost = on_lost,
+        .tick = on_tick,
         .user = ps_task};
     on_connected(ps_task); /* before the session's thread may report a lost connection */
     cadre_status status = session->ops->start(session, &events, error);
@@ -183,6 +228,19 @@ void ps_task_backed(struct ps_task *ps_task, const struct task_backed *backed)
     if (ps_task->connected) {
         ps_task->session->ops->send(
             ps_task->session, &(struct task_up){.type = TASK_UP_BACKED, .backed = *backed});
+    }
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+void ps_task_step(struct ps_task *ps_task, uint64_t step)
+{
+    if (ps_task == NULL) {
+        return; /* by hand it is a thread of the chief's process */
+    }
+    pthread_mutex_lock(&ps_task->lock);
+    ps_task->step = step;
+    if (trace_sender_follows()) {
+        trace_sender_follow(&ps_task->trace, step);
     }
     pthread_mutex_unlock(&ps_task->lock);
 }
