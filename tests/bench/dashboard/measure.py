@@ -3,7 +3,7 @@
 import os
 import time
 
-from driver import amount, programs
+from driver import amount, meter, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "the coordinator's CPU beside a job with steps of 1 ms, and HTTP clients that poll once a second"
@@ -14,18 +14,9 @@ SHOWN = (("CPU, % of a core", "cpu_percent"), ("CPU of a step, us", "cpu_step_us
          ("answers/s", "answers_per_s"), ("p50, ms", "p50_ms"), ("p99, ms", "p99_ms"))
 
 
-def cpu_s(pid):
-    """As the scheduler counts it: to the nanosecond, of all threads."""
-    total = 0
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
-            total += int(file.read().split()[0])
-    return total / 1e9
-
-
 def watched(cluster, port, job, clients):
     pid = cluster.coordinator.process.pid
-    began_s, began_cpu_s, position = time.monotonic(), cpu_s(pid), cluster.client.get(job).position
+    began_s, began_cpu_s, position = time.monotonic(), meter.cpu_s(pid), cluster.client.get(job).position
     found = {}
     if clients > 0:
         said = programs.run(programs.DEBIAN_PYTHON, "-B", os.path.join(HERE, "clients.py"), str(port), str(job),
@@ -33,7 +24,7 @@ def watched(cluster, port, job, clients):
         found = programs.figures(said)
     else:
         time.sleep(SECONDS)
-    used_s, took_s = cpu_s(pid) - began_cpu_s, time.monotonic() - began_s
+    used_s, took_s = meter.cpu_s(pid) - began_cpu_s, time.monotonic() - began_s
     steps = cluster.client.get(job).position - position
     found["cpu_percent"] = 100 * used_s / took_s
     found["steps_per_s"] = steps / took_s
