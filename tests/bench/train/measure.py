@@ -15,11 +15,20 @@ ONE = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 MODELS = amount.of({"digits": (200, 40, 0.85, 9), "big": (6, 6, 0.95, 1.4)},
                    {"digits": (3, 3, 0.85, 9), "big": (2, 2, 0.95, 1.4)})
 FLOOR, HAND, RUN, TORCH_ROW = "C, by hand", "cadre, by hand", "cadre run", "PyTorch"
+# The C program, ported to plain calls: its gradients in memory of its own, and in cadre_plain_alloc's.
+OWN, ARENA = "C, plain calls, own memory", "C, plain calls, arena"
+ROWS = (FLOOR, OWN, ARENA, HAND, RUN, TORCH_ROW)
 
 
 def floor(model, processes):
     return programs.figures(programs.run(
         programs.program("bench_train_floor"), model, str(processes), str(MODELS[model][0]), DATA, env=ONE))
+
+
+def plain(model, memory):
+    text = programs.run(programs.program("cadre"), "run", "-n", "2", programs.program("bench_train_plain"), "--", model,
+                        "2", str(MODELS[model][0]), DATA, memory, env=ONE)
+    return programs.figures(re.sub(r"(?m)^\[\d+\] ", "", text))  # a task's lines begin with its number
 
 
 def cadre(model, processes, *launch):
@@ -51,6 +60,9 @@ def rows_of(processes):
     rows = [(FLOOR, lambda model: floor(model, processes)), (RUN, run[1])]
     if processes == 1:
         rows.append((HAND, lambda model: cadre(model, processes)))
+    else:
+        rows += [(row, lambda model, memory=memory: plain(model, memory))
+                 for row, memory in ((OWN, "own"), (ARENA, "arena"))]
     return rows
 
 
@@ -78,7 +90,7 @@ def report(samples):
     for model, (_, _, share, times) in MODELS.items():
         for processes in (1, 2):
             column = (model, processes)
-            for row in (FLOOR, HAND, RUN, TORCH_ROW):
+            for row in ROWS:
                 steps = samples.median(row, column, "steps_per_s")
                 if steps is None:
                     continue
@@ -89,6 +101,6 @@ def report(samples):
                               met(of_floor, share) if ours else "", shown(of_torch),
                               met(of_torch, times) if ours and processes == 2 else ""])
     print_table(["model, processes", "steps/s", "of C", "", "times PyTorch", ""], lines)
-    worst = max((samples.disturbed(row) or 0 for row in (FLOOR, HAND, RUN, TORCH_ROW)), default=0)
+    worst = max((samples.disturbed(row) or 0 for row in ROWS), default=0)
     print(f"  goals: digits {MODELS['digits'][2]} of C and {MODELS['digits'][3]} times DDP, big {MODELS['big'][2]} and "
           f"{MODELS['big'][3]}; others at most {percent(worst)}")
