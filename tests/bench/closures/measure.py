@@ -15,7 +15,8 @@ def closures(workers):
     # A task's lines come with its number in brackets.
     done = subprocess.run([programs.program("cadre"), "run", "--strategy", "parameter_server", "--ps", "1", "--workers",
                            str(workers), programs.program("bench_closures"), "--", str(workers), PART],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=amount.deadline_s(120), check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{done.returncode}: {done.stderr[-300:]}")
     return programs.figures("\n".join(line.split("] ", 1)[1] for line in done.stdout.splitlines() if "] " in line))

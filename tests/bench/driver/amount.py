@@ -6,3 +6,8 @@ smoke = False
 
 def of(whole, least):
     return least if smoke else whole
+
+
+def deadline_s(of_whole):
+    """The tests run beside others on a busy machine, with a limit of their own for what hangs."""
+    return of(of_whole, 10 * of_whole)

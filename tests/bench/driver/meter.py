@@ -77,7 +77,7 @@ class Window:
     def __exit__(self, *_):
         self.wall_s = time.monotonic() - self.began_s
         others_s = (busy_s() - self.busy_s) - (own_s() - self.own_s)
-        self.others = max(0.0, others_s / (self.wall_s * CPUS))
+        self.others = min(1.0, max(0.0, others_s / (self.wall_s * CPUS)))  # ticks make a short window a little wrong
 
 
 def wait_for_quiet(patience_s, limit=0.1):

@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 
+from driver import amount
+
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
 PEER_PACKAGES = ["redis-server", "libhiredis-dev", "libopenblas-dev", "python3-torch", "libopenmpi-dev", "openmpi-bin",
@@ -39,7 +41,8 @@ def program(name):
 def run(*argv, timeout_s=120, with_errors=False, **options):
     """Runs a program to its end; returns what it printed, and with `with_errors` its standard error behind that,
     which else comes with a failure only."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **options)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=amount.deadline_s(timeout_s),
+                          check=False, **options)
     if done.returncode != 0:
         raise RuntimeError(f"{os.path.basename(argv[0])} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
     return done.stdout + done.stderr if with_errors else done.stdout

@@ -16,7 +16,7 @@ ROWS = {"64 KiB": (8192, False), "16 MiB": (2 << 20, False), "64 KiB, with backu
         "16 MiB, with backups": (2 << 20, True)}
 KILLS = amount.of(100, 1)
 BEFORE_END = amount.of(300, 10)  # pushes
-DEADLINE_S = 60
+DEADLINE_S = amount.deadline_s(60)
 
 
 class Pushes:

@@ -7,7 +7,7 @@ from driver.samples import percent, print_table, shown
 
 TITLE = "TFRecord files in the page cache, one reading thread; small: 1,000,000 of 200 B, large: 20,000 of 100 KB"
 SIZES = amount.of({"small": ("4", "1000000", "200"), "large": ("4", "20000", "102400")},
-                  {"small": ("4", "2000", "200"), "large": ("4", "400", "102400")})
+                  {"small": ("4", "2000", "200"), "large": ("4", "100", "102400")})
 FLOOR, FLOOR_SHUFFLE = "C loop, both checksums (floor)", "C loop, shuffle of 10,000, batches (floor)"
 READER, BATCH = "cadre, record views", "cadre, batches of 64"
 SHUFFLE, RANDOM = "cadre, shuffle of 10,000, batches", "cadre, shuffle of all, batches"

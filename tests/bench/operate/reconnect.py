@@ -10,7 +10,7 @@ from driver import amount
 
 WORKERS = amount.of(1000, 10)
 SHARES = amount.of((100, 20, 10), (100,))  # percent of a CPU
-JOIN_S = 120
+JOIN_S = amount.deadline_s(120)
 PERIOD_US = 100000
 
 

@@ -11,7 +11,7 @@ import time
 from driver import amount, programs
 from driver.samples import percent, print_table, shown
 from recovery import goodput
-from recovery.steady import STEP_US, Steps, submit, whole
+from recovery.steady import DEADLINE_S, STEP_US, Steps, submit, whole
 
 TITLE = "how long a job stands after a kill -9, milliseconds: from the kill to the next applied step"
 ELASTIC, FIXED, ALONE = "a task, 2 of 3 go on", "a task, 1 of 2 waits for it", "the only task, from a checkpoint"
@@ -40,7 +40,8 @@ def kill_tasks(workers, workers_min, slot, state_bytes=4096, **fields):
             killed_ns = time.monotonic_ns()
             os.kill(next(task.pid for task in info.tasks if task.slot == slot), signal.SIGKILL)
             steps.wait_more(killed_ns)
-            cluster.client.watch_until(job, lambda now, then=info.generation: now.generation > then, "a plan", 60)
+            cluster.client.watch_until(job, lambda now, then=info.generation: now.generation > then, "a plan",
+                                       DEADLINE_S)
             whole(cluster, job, workers)
             stood.append(steps.stood_ms(killed_ns))
         cluster.client.cancel(job)
@@ -109,7 +110,8 @@ def torchrun():
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_steady.py")
         launcher = subprocess.Popen(
             [programs.DEBIAN_PYTHON, *TORCHRUN, "--log_dir", steps.folder, "--nproc_per_node", "2", "--max_restarts",
-             "100", *options, script, steps.folder, "4096", str(STEP_US)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             "100", *options, script, steps.folder, "4096", str(STEP_US)], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
         try:
             for _ in range(TORCH_KILLS):
                 steps.wait_more(time.monotonic_ns())
@@ -132,7 +134,7 @@ def absent_torchrun():
     if programs.absent_torch() is not None:
         return programs.absent_torch()
     done = subprocess.run([programs.DEBIAN_PYTHON, *TORCHRUN, "--no_python", "true"], capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=amount.deadline_s(60), check=False)
     why = (done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[-1]
     return None if done.returncode == 0 else f"torchrun does not run here: {why}"
 

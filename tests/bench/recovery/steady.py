@@ -6,9 +6,10 @@ import struct
 import tempfile
 import time
 
-from driver import programs
+from driver import amount, programs
 
 STEP_US = 2000
+DEADLINE_S = amount.deadline_s(60)
 
 
 class Steps:
@@ -35,12 +36,12 @@ class Steps:
         """The highest position until then: what a job does again counts once."""
         return max((position for position, moment in self.stamps() if moment <= at_ns), default=0)
 
-    def wait_more(self, since_ns, count=20, deadline_s=60):
+    def wait_more(self, since_ns, count=20):
         """Until so many steps were applied after a moment."""
-        end = time.monotonic() + deadline_s
+        end = time.monotonic() + DEADLINE_S
         while sum(moment > since_ns for moment in self.times()) < count:
             if time.monotonic() > end:
-                raise RuntimeError(f"no {count} steps within {deadline_s} s")
+                raise RuntimeError(f"no {count} steps within {DEADLINE_S} s")
             time.sleep(0.02)
 
     def stood_ms(self, killed_ns):
@@ -59,4 +60,5 @@ def submit(cluster, steps, state_bytes=4096, **fields):
 
 def whole(cluster, job, tasks):
     """Waits until all tasks train together; the job's info."""
-    return cluster.client.watch_until(job, lambda info: info.roster == tasks and info.position > 0, "all tasks", 60)
+    return cluster.client.watch_until(job, lambda info: info.roster == tasks and info.position > 0, "all tasks",
+                                      DEADLINE_S)

@@ -24,7 +24,7 @@ def cadre(streams, rounds):
         try:
             if agents.stdout.readline().strip() == "ready":
                 cluster.cadre("submit", "--detach", "--workers", str(streams), "/bin/true")
-            text, errors = agents.communicate(timeout=200)
+            text, errors = agents.communicate(timeout=amount.deadline_s(200))
         finally:
             agents.kill()
             agents.wait()
