@@ -20,10 +20,10 @@
 #include "cadre/cadre.h"
 
 #define BLOCKS_MAX 11
-#define TIMES    100                /* between two readings of the clock */
-#define WARM_NS  UINT64_C(50000000) /* meanwhile the scheduler spreads the threads */
-#define BLOCK_NS UINT64_C(50000000)
-#define TEAM_MAX 4
+#define TIMES      100                /* between two readings of the clock */
+#define WARM_NS    UINT64_C(50000000) /* meanwhile the scheduler spreads the threads */
+#define BLOCK_NS   UINT64_C(50000000)
+#define TEAM_MAX   4
 
 static uint64_t now_ns(void)
 {

@@ -86,7 +86,8 @@ int main(int argc, char **argv)
         .send = transfer,
         .receive = receive,
         .both = both};
-    int status = subject.received == NULL || exchange_run(&subject, rank, argc > 1 ? argv[1] : NULL);
+    int status =
+        subject.received == NULL || exchange_run(&subject, rank, argc > 1 ? argv[1] : NULL);
     int of_child = 0;
     return child == 0 ? status : waitpid(child, &of_child, 0) < 0 || of_child != 0 || status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SET and GET of the same sizes, a key for each client and size. `redis_servers PORT CLIENTS [PART]` */
+ * SET and GET of the same sizes, a key for each client and size.
+ * `redis_servers PORT CLIENTS [PART]` */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two processes that sum a vector. floor_peer.c: over one loopback connection, each sums half of it,
- * then they swap the halves. plain_peer.c: as a plain program of Cadre's, under `cadre run -n 2`. */
+ * Two processes that sum a vector. floor_peer.c: over one loopback connection, each sums half of
+ * it, then they swap the halves. plain_peer.c: as a plain program of Cadre's under `cadre run`. */
 #ifndef BENCH_FLOOR_PEER_H
 #define BENCH_FLOOR_PEER_H
 

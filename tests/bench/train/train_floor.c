@@ -268,7 +268,7 @@ int main(int argc, char **argv)
     struct run run = {.count = 0};
     struct peer peer = {.rank = 0};
     if (argc < 5 || argc > 6 || epochs < 2) {
-        fprintf(stderr, "usage: bench_train_floor digits|big 1|2 EPOCHS DIGITS-TRAIN.BIN [own|arena]\n");
+        fprintf(stderr, "usage: %s digits|big 1|2 EPOCHS DIGITS-TRAIN.BIN [own|arena]\n", argv[0]);
         return 2;
     }
     openblas_set_num_threads(1);
