@@ -4,6 +4,7 @@
  * protocol). */
 #include "coordinator/core/emit/emit.h"
 
+#include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/state/actions.h"
@@ -99,6 +100,7 @@ static void send_release(struct core *core, struct job *job)
     }
     if (rises) {
         job->released = up_to;
+        health_released(core, job);
     }
     if (rises || job->raised) {
         struct core_record *record = record_add(core, job, CORE_RECORD_WATERMARK, false);
