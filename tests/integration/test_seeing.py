@@ -257,7 +257,8 @@ def test_a_replica_that_hangs_is_named():
     with Cluster(workers=1) as cluster:
         client = cluster.client
         job = client.submit(trainer(), replicas=2, arguments=["1000", "0", "5", "stick"])
-        info = client.watch_until(job, lambda info: "has not ended" in info.message, "that a step does not end")
+        info = client.watch_until(job, lambda info: "is still in it" in info.message, "that a step does not end")
+        info = client.watch_until(job, lambda info: shown in info.message, "which replica does not come, from its task")
         check_in("step 5 has not ended for ", info.message, "the message")
         check_in(shown, info.message, "the message")
         check_in(shown, cluster.cadre("job", str(job)).stdout.decode(), "cadre job")
