@@ -26,6 +26,7 @@ struct series_item {
     struct link_id link;
     struct task_ref task;
     struct task_values *values; /* NULL: it is a query */
+    enum series_source source;
     bool stored; /* not: the file could not be written, or their generation is over */
     /* A query: */
     series_answer_fn *answer_to; /* NULL: it was cancelled */
