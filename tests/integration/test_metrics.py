@@ -99,7 +99,7 @@ def test_curves_and_mistakes():
                 (("metrics", job, "loss", "--steps", "60:70"), 1, "of these steps"),
                 (("metrics", job, "--steps", "9:3"), 2, "A:B"),
                 (("metrics", job, "--json", "--csv"), 2, "give one of them"),
-                (("metrics", job, *[f"n{i}" for i in range(17)]), 2, ""),
+                (("metrics", job, *[f"n{i}" for i in range(33)]), 2, ""),
                 (("metrics", job, ""), 2, "names"),
                 (("metrics", "77"), 1, "77")):
             check_in(part, cluster.cadre(*arguments, status=status).stderr.decode(), str(arguments))
