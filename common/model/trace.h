@@ -10,7 +10,7 @@
 enum trace_kind {
     TRACE_STEP = 1,   /* cadre_run: one step, with all of its attempts */
     TRACE_INPUT,      /* cadre_next: the program waits for its batch */
-    TRACE_FUNCTION,   /* the replica function */
+    TRACE_FUNCTION,   /* the replica function, or that of a closure */
     TRACE_RELEASE,    /* a replica waits until all tasks have the batches of the step */
     TRACE_APPLY,      /* what is written when the step can no longer fail */
     TRACE_CHECKPOINT, /* the program waits while the state is copied, or written */
@@ -19,7 +19,12 @@ enum trace_kind {
     TRACE_REDUCE_SCATTER,
     TRACE_BROADCAST,
     TRACE_ALL_GATHER,
-    TRACE_BARRIER
+    TRACE_BARRIER,
+    /* of jobs with parameter servers: */
+    TRACE_PULL,     /* values are read from servers */
+    TRACE_PUSH,     /* servers are sent what changes them, until they have it */
+    TRACE_SCHEDULE, /* cadre_schedule, on the chief */
+    TRACE_WAIT      /* the chief for closures, a worker for its next one */
 };
 
 /* Which thread of the task it is. */
@@ -40,7 +45,7 @@ struct trace_span {
     /* Of a collective: until here it waited for others, from here on bytes are moved. 0: that is
      * not known apart. */
     uint64_t arrived_ns;
-    uint64_t bytes; /* of a collective: that this replica gives */
+    uint64_t bytes; /* of a collective: that this replica gives; of a pull, a push: of the rows */
     uint64_t match; /* of a collective: the same on all that take part in it, and of no other */
 };
 

@@ -3,7 +3,7 @@
 #include "common/view/view.h"
 
 /* The kinds, threads and states are those of the model. */
-_Static_assert((int)CADRE_TRACE_BARRIER == (int)TRACE_BARRIER, "same numbers");
+_Static_assert((int)CADRE_TRACE_WAIT == (int)TRACE_WAIT, "same numbers");
 _Static_assert((int)CADRE_TRACE_WRITER == (int)TRACE_THREAD_CHECKPOINT, "same numbers");
 _Static_assert((int)CADRE_TRACE_GONE == (int)TRACE_TASK_GONE, "same numbers");
 

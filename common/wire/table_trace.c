@@ -11,7 +11,7 @@ _Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_RELEASE == TRACE_RELEASE, 
 _Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_REGROUP == TRACE_REGROUP, "same numbers");
 _Static_assert(
     (int)CADRE__V1__TRACE_KIND__TRACE_KIND_ALL_REDUCE == TRACE_ALL_REDUCE, "same numbers");
-_Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_BARRIER == TRACE_BARRIER, "same numbers");
+_Static_assert((int)CADRE__V1__TRACE_KIND__TRACE_KIND_WAIT == TRACE_WAIT, "same numbers");
 _Static_assert(
     (int)CADRE__V1__TRACE_TASK_STATE__TRACE_TASK_STATE_GONE == TRACE_TASK_GONE, "same numbers");
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from client import RUNNING
+from client import RUNNING, common_pb2
 from cluster import Cluster, clean_environment, program
 from learning import FAST, FAST_WORKER
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
@@ -163,6 +163,53 @@ def test_a_plain_program():
         trace.check_together(steps)
         said = cluster.cadre("trace", str(job), "--steps", "5:9", status=1).stderr.decode()
         check_in("ask for +N", said, "steps of a plain program by number")
+        end(cluster, job)
+
+
+def traced_on_servers(cluster, *arguments):
+    return traced(cluster, "ps", "steps", LONG, *arguments, tasks=4, workers_min=4, strategy="parameter_server",
+                  ps_job=common_pb2.PsJob(workers=2, servers=1))
+
+
+def check_spans_of_servers(trace, steps):
+    """Of the chief (task 0), the two workers (1, 2), and not of the server (3)."""
+    check_equal(len(trace.names), 3, f"tasks that record: {trace.names}")
+    check_equal(trace.steps(0), steps, "steps of the chief")
+    for step in steps:
+        check_equal(len(trace.named("schedule", 0, step)), 4, f"closures scheduled in step {step}")
+        check(trace.named("wait", 0, step), f"the chief's wait in step {step}")
+        functions = [event for task in (1, 2) for event in trace.named("function", task, step)]
+        check_equal(len(functions), 4, f"closures of step {step}")
+        for name in ("pull", "push"):
+            spans = [event for task in (1, 2) for event in trace.named(name, task, step)]
+            check_equal([event["args"]["bytes"] for event in spans], [4] * 4, f"{name} in step {step}")
+            for span in spans:
+                check(any(function["pid"] == span["pid"] and function["ts"] <= span["ts"] for function in functions),
+                      f"{name} is in a function: {span}")
+    check(trace.named("wait", 1) or trace.named("wait", 2), "a worker waits for its next closure")
+    trace.check_nested()
+    check_equal([task["whole"] for task in trace.about["tasks"]], [True] * 3, "whole tasks")
+    check_equal([task["lost"] + task["missing"] for task in trace.about["tasks"]], [0] * 3, "spans that are lost")
+
+
+def test_parameter_servers():
+    """A step is from one join to the next; who is waited for is a worker, or the chief."""
+    with Cluster(workers=2, slots=2) as cluster:
+        job = traced_on_servers(cluster, "function", "1", "2", "function", "2", "20")
+        first = until_position(cluster, job, 3).position
+        trace, said, notes = record(cluster, job, "--steps", "+8")
+        check(trace.about["first"] > first, f"the first step: {trace.about['first']}")
+        check_spans_of_servers(trace, list(range(trace.about["first"], trace.about["first"] + 8)))
+        check_in("of a step is waiting for task 2, whose function takes longer.", said, "the sentence")
+        check_equal([line for line in notes.splitlines() if "aligned" not in line], [], "the notes")
+        first, trace, _ = record_steps_to_come(cluster, job, 4)
+        check_spans_of_servers(trace, list(range(first, first + 4)))
+        end(cluster, job)
+        job = traced_on_servers(cluster, "between", "0", "30")
+        until_position(cluster, job, 3)
+        _, said, _ = record(cluster, job, "--steps", "+8")
+        check_in("of a step is waiting for task 0, whose program does other things between steps.", said,
+                 "the sentence about the chief")
         end(cluster, job)
 
 

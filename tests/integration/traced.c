@@ -2,29 +2,20 @@
  * A program under test: takes steps whose parts last as long as the arguments say.
  *
  *     traced steps N [input TASK MS] [function TASK MS] [between TASK MS] [ahead TASK SECONDS]
- *            [saves N] [plain]
+ *            [saves N] [plain | ps]
  *
  * `ahead`: the clock of that task is so far ahead, as on a host that was started earlier. `plain`:
- * a plain program, which numbers its steps; there `input` is between two numbers. */
+ * a plain program, which numbers its steps; there `input` is between two numbers. `ps`: a program
+ * with parameter servers (traced_ps.c). */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cadre/cadre.h"
+#include "tests/integration/traced.h"
 
 #define ROWS 2 /* of a batch: one for each of two replicas */
-
-struct options {
-    uint64_t steps;
-    uint64_t saves;
-    bool plain;
-    int input_ms; /* of this task */
-    int function_ms;
-    int between_ms;
-    cadre_variable *sum;
-};
 
 /* Of `name TASK VALUE`, if it is for this task. */
 static bool is_own(int argc, char **argv, int at, const char *name, uint32_t task)
@@ -39,7 +30,7 @@ static void set_clock_ahead(const char *seconds)
     setenv("CADRE_TEST_CLOCK_AHEAD_NS", text, 1);
 }
 
-static bool read_options(int argc, char **argv, struct options *options)
+static bool read_options(int argc, char **argv, struct traced *options)
 {
     const char *own = getenv("CADRE_TASK"); /* JOB.SLOT.INCARNATION */
     const char *dot = own != NULL ? strchr(own, '.') : NULL;
@@ -47,6 +38,7 @@ static bool read_options(int argc, char **argv, struct options *options)
     for (int i = 1; i < argc; i++) {
         uint64_t number = i + 1 < argc ? strtoull(argv[i + 1], NULL, 10) : 0;
         options->plain = options->plain || strcmp(argv[i], "plain") == 0;
+        options->ps = options->ps || strcmp(argv[i], "ps") == 0;
         if (strcmp(argv[i], "steps") == 0) {
             options->steps = number;
         } else if (strcmp(argv[i], "saves") == 0) {
@@ -66,7 +58,7 @@ static bool read_options(int argc, char **argv, struct options *options)
 
 static cadre_status read_slowly(const cadre_element *in, cadre_element *ret_out, void *user)
 {
-    const struct options *options = user;
+    const struct traced *options = user;
     (void)poll(NULL, 0, options->input_ms);
     ret_out->count = 1;
     return cadre_tensor_from_i64(
@@ -76,7 +68,7 @@ static cadre_status read_slowly(const cadre_element *in, cadre_element *ret_out,
 static cadre_status add_up(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
-    const struct options *options = user;
+    const struct traced *options = user;
     cadre_tensor *one;
     (void)inputs;
     (void)poll(NULL, 0, options->function_ms);
@@ -89,7 +81,7 @@ static cadre_status add_up(
     return status;
 }
 
-static int train(struct options *options)
+static int train(struct traced *options)
 {
     cadre_strategy *strategy;
     cadre_distributed_dataset *data;
@@ -114,7 +106,7 @@ static int train(struct options *options)
     return cadre_finish(strategy);
 }
 
-static int train_plain(int argc, char **argv, const struct options *options)
+static int train_plain(int argc, char **argv, const struct traced *options)
 {
     float sum = 0;
     CADRE_CHECK(cadre_plain_init(&argc, &argv));
@@ -128,7 +120,7 @@ static int train_plain(int argc, char **argv, const struct options *options)
 
 int main(int argc, char **argv)
 {
-    static struct options options;
+    static struct traced options;
     if (!read_options(argc, argv, &options)) {
         fprintf(stderr, "usage: traced steps N [input TASK MS] [function TASK MS] ...\n");
         return 2;
@@ -137,5 +129,8 @@ int main(int argc, char **argv)
         return train_plain(argc, argv, &options);
     }
     CADRE_CHECK(cadre_init(&argc, &argv));
+    if (options.ps) {
+        return train_on_servers(&options);
+    }
     return train(&options);
 }

@@ -23,7 +23,7 @@ extern "C" {
 typedef enum cadre_trace_kind {
     CADRE_TRACE_STEP = 1,   /* cadre_run: one step, with all of its attempts */
     CADRE_TRACE_INPUT,      /* cadre_next: the program waits for its batch */
-    CADRE_TRACE_FUNCTION,   /* the replica function */
+    CADRE_TRACE_FUNCTION,   /* the replica function, or that of a closure */
     CADRE_TRACE_RELEASE,    /* a replica waits until all tasks have the batches of the step */
     CADRE_TRACE_APPLY,      /* what is written when the step can no longer fail */
     CADRE_TRACE_CHECKPOINT, /* the program waits while the state is copied, or written */
@@ -32,7 +32,12 @@ typedef enum cadre_trace_kind {
     CADRE_TRACE_REDUCE_SCATTER,
     CADRE_TRACE_BROADCAST,
     CADRE_TRACE_ALL_GATHER,
-    CADRE_TRACE_BARRIER
+    CADRE_TRACE_BARRIER,
+    /* of jobs with parameter servers: */
+    CADRE_TRACE_PULL,     /* values are read from servers */
+    CADRE_TRACE_PUSH,     /* servers are sent what changes them, until they have it */
+    CADRE_TRACE_SCHEDULE, /* cadre_schedule, on the chief */
+    CADRE_TRACE_WAIT      /* the chief for closures, a worker for its next one */
 } cadre_trace_kind;
 
 /* Which thread of a task a span is of. */
@@ -53,7 +58,7 @@ typedef struct cadre_trace_span {
     /* Of a collective: until here it waited for others, from here on bytes are moved; 0: that is
      * not known apart. */
     uint64_t arrived_ns;
-    uint64_t bytes; /* of a collective: that this replica gives */
+    uint64_t bytes; /* of a collective: that this replica gives; of a pull, a push: of the rows */
     uint64_t match; /* of a collective: the same on all that take part in it; 0: not known */
 } cadre_trace_span;
 
@@ -112,11 +117,11 @@ typedef struct cadre_trace_options {
 typedef bool cadre_trace_fn(const cadre_trace *trace, void *user);
 
 /* Records what the tasks of a job do in some of its steps to come, until all of them are past
- * these steps, or the job or the time ends. When the call ends no task records any more. `options`
- * may be NULL. NOT_FOUND: there is no such job. FAILED_PRECONDITION: it has ended, is traced
- * already, has parameter servers, or a task may have begun step `first`. UNAVAILABLE: the
- * coordinator went away; what came before that is valid. (tf.profiler.experimental.client.trace.)
- */
+ * these steps, or the job or the time ends. When the call ends no task records any more. Of a job
+ * with parameter servers its chief and its workers record; a step is from one cadre_join to the
+ * next. `options` may be NULL. NOT_FOUND: there is no such job. FAILED_PRECONDITION: it has ended,
+ * is traced already, or a task may have begun step `first`. UNAVAILABLE: the coordinator went away;
+ * what came before that is valid. (tf.profiler.experimental.client.trace.) */
 CADRE_API cadre_status cadre_client_trace(cadre_client *client, uint64_t job,
     const cadre_trace_options *options, cadre_trace_fn *on_trace, void *user,
     const cadre_then *then);

@@ -15,6 +15,10 @@ const char *trace_split_name(enum trace_split part)
         [TRACE_SPLIT_APPLY] = "apply",
         [TRACE_SPLIT_CHECKPOINT] = "checkpoint",
         [TRACE_SPLIT_REGROUP] = "regroup",
+        [TRACE_SPLIT_PULL] = "pull",
+        [TRACE_SPLIT_PUSH] = "push",
+        [TRACE_SPLIT_SCHEDULE] = "schedule",
+        [TRACE_SPLIT_CLOSURES] = "closures",
         [TRACE_SPLIT_LIBRARY] = "library",
         [TRACE_SPLIT_PROGRAM] = "program"};
     return names[part];
@@ -185,13 +189,20 @@ static void split_time(const struct trace_pieces *pieces, const struct own_step 
     }
 }
 
+/* The chief of a job with parameter servers waits while its workers work: its time counts for no
+ * task that waits. */
+static double time_of(const struct trace_store *store, const struct trace_share *share)
+{
+    return store->processes[share->process].chief ? 0 : sum_of(share->split);
+}
+
 /* How long others wait for each process, of all their time. */
 static void count_waits(const struct trace_store *store, const struct own_step *own, size_t count,
     struct trace_conclusion *conclusion)
 {
     double all_ns = 0;
     for (size_t i = 0; i < conclusion->share_count; i++) {
-        all_ns += sum_of(conclusion->shares[i].split);
+        all_ns += time_of(store, &conclusion->shares[i]);
     }
     for (size_t i = 0; i < store->span_count; i++) {
         const struct stored_span *span = &store->spans[i];
@@ -201,7 +212,7 @@ static void count_waits(const struct trace_store *store, const struct own_step *
         }
         const struct own_step *step = own_step_of(own, count, span->step, span->process);
         struct trace_share *share = &conclusion->shares[span->waits_for];
-        double others_ns = all_ns - sum_of(share->split);
+        double others_ns = all_ns - time_of(store, share);
         if (span->waits_for == span->process || others_ns <= 0) {
             others_ns = all_ns; /* a replica waits for another of its task */
         }
@@ -244,8 +255,8 @@ static void compare_split(
             sum_ns += share->steps > 0 ? share->split[part] / (double)share->steps : 0;
             processes += share->steps > 0 ? 1 : 0;
         }
-        bool waits =
-            part == TRACE_SPLIT_WAIT || part == TRACE_SPLIT_RELEASE || part == TRACE_SPLIT_TRANSFER;
+        bool waits = part == TRACE_SPLIT_WAIT || part == TRACE_SPLIT_RELEASE ||
+                     part == TRACE_SPLIT_TRANSFER || part == TRACE_SPLIT_CLOSURES;
         for (size_t i = 0; i < conclusion->share_count && !waits && processes > 1; i++) {
             struct trace_share *share = &conclusion->shares[i];
             double own_ns = share->steps > 0 ? share->split[part] / (double)share->steps : 0;
@@ -255,12 +266,17 @@ static void compare_split(
     }
 }
 
-static void sum_up(struct trace_conclusion *conclusion)
+static void sum_up(const struct trace_store *store, struct trace_conclusion *conclusion)
 {
     double most = 0;
+    double all_ns = 0;
+    for (size_t i = 0; i < conclusion->share_count; i++) {
+        all_ns += time_of(store, &conclusion->shares[i]);
+    }
     for (size_t i = 0; i < conclusion->share_count; i++) {
         struct trace_share *share = &conclusion->shares[i];
-        for (int part = 0; part < TRACE_SPLITS; part++) {
+        bool counts = all_ns <= 0 || !store->processes[i].chief; /* a chief alone does */
+        for (int part = 0; part < TRACE_SPLITS && counts; part++) {
             conclusion->split[part] += share->split[part];
         }
         if (share->awaited > most) {
@@ -294,7 +310,7 @@ bool trace_conclude(const struct trace_store *store, struct trace_conclusion *re
         count_waits(store, own, count, ret_conclusion);
         find_longest_wait(store, ret_conclusion);
         compare_split(own, count, ret_conclusion);
-        sum_up(ret_conclusion);
+        sum_up(store, ret_conclusion);
     }
     trace_pieces_free(&pieces);
     free(times);

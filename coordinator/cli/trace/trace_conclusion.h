@@ -17,8 +17,12 @@ enum trace_split {
     TRACE_SPLIT_APPLY,
     TRACE_SPLIT_CHECKPOINT,
     TRACE_SPLIT_REGROUP,
-    TRACE_SPLIT_LIBRARY, /* the rest of cadre_run */
-    TRACE_SPLIT_PROGRAM, /* outside of all calls: the program between steps */
+    TRACE_SPLIT_PULL,     /* values are read from parameter servers */
+    TRACE_SPLIT_PUSH,     /* and changed there */
+    TRACE_SPLIT_SCHEDULE, /* of closures, by the chief */
+    TRACE_SPLIT_CLOSURES, /* for closures, where it is for no task in particular */
+    TRACE_SPLIT_LIBRARY,  /* the rest of cadre_run */
+    TRACE_SPLIT_PROGRAM,  /* outside of all calls: the program between steps */
     TRACE_SPLITS
 };
 

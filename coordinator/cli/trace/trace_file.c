@@ -23,7 +23,11 @@ const char *trace_kind_text(uint32_t kind, char room[24])
         [CADRE_TRACE_REDUCE_SCATTER] = "reduce_scatter",
         [CADRE_TRACE_BROADCAST] = "broadcast",
         [CADRE_TRACE_ALL_GATHER] = "all_gather",
-        [CADRE_TRACE_BARRIER] = "barrier"};
+        [CADRE_TRACE_BARRIER] = "barrier",
+        [CADRE_TRACE_PULL] = "pull",
+        [CADRE_TRACE_PUSH] = "push",
+        [CADRE_TRACE_SCHEDULE] = "schedule",
+        [CADRE_TRACE_WAIT] = "wait"};
     if (kind < sizeof names / sizeof names[0] && names[kind] != NULL) {
         return names[kind];
     }
@@ -114,7 +118,7 @@ static void put_span(const struct trace_store *store, const struct stored_span *
     bool collective = trace_is_collective(span->kind);
     const char *name = trace_kind_text(span->kind, room);
     put_event(span, name, collective ? "collective" : name, span->begin_ns, span->end_ns, out);
-    if (collective) {
+    if (collective || span->kind == CADRE_TRACE_PULL || span->kind == CADRE_TRACE_PUSH) {
         fprintf(out, ",\"bytes\":%" PRIu64, span->bytes);
     }
     fputs("}}", out);

@@ -63,6 +63,14 @@ static enum trace_split part_of(const struct stored_span *span, bool waits)
         return TRACE_SPLIT_CHECKPOINT;
     case CADRE_TRACE_REGROUP:
         return TRACE_SPLIT_REGROUP;
+    case CADRE_TRACE_PULL:
+        return TRACE_SPLIT_PULL;
+    case CADRE_TRACE_PUSH:
+        return TRACE_SPLIT_PUSH;
+    case CADRE_TRACE_SCHEDULE:
+        return TRACE_SPLIT_SCHEDULE;
+    case CADRE_TRACE_WAIT:
+        return waits ? TRACE_SPLIT_WAIT : TRACE_SPLIT_CLOSURES;
     default:
         break;
     }

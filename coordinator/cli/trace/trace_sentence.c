@@ -21,6 +21,10 @@ static const char *cause_text(enum trace_split part)
         [TRACE_SPLIT_APPLY] = ", which applies a step for longer",
         [TRACE_SPLIT_CHECKPOINT] = ", which saves a checkpoint",
         [TRACE_SPLIT_REGROUP] = ", which regroups",
+        [TRACE_SPLIT_PULL] = ", whose reads from servers take longer",
+        [TRACE_SPLIT_PUSH] = ", whose pushes to servers take longer",
+        [TRACE_SPLIT_SCHEDULE] = ", which schedules closures for longer",
+        [TRACE_SPLIT_CLOSURES] = ", which waits for closures itself",
         [TRACE_SPLIT_LIBRARY] = ", which is longer between its function and the next step",
         [TRACE_SPLIT_PROGRAM] = ", whose program does other things between steps"};
     return texts[part];
@@ -37,6 +41,10 @@ static const char *part_text(enum trace_split part)
         [TRACE_SPLIT_APPLY] = "apply",
         [TRACE_SPLIT_CHECKPOINT] = "checkpoint",
         [TRACE_SPLIT_REGROUP] = "regrouping",
+        [TRACE_SPLIT_PULL] = "reads from servers",
+        [TRACE_SPLIT_PUSH] = "pushes to servers",
+        [TRACE_SPLIT_SCHEDULE] = "scheduling closures",
+        [TRACE_SPLIT_CLOSURES] = "waiting for closures",
         [TRACE_SPLIT_LIBRARY] = "cadre_run itself",
         [TRACE_SPLIT_PROGRAM] = "the program between steps"};
     return texts[part];

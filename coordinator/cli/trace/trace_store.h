@@ -26,8 +26,8 @@ struct stored_span {
     uint64_t arrived_ns; /* 0: not known */
     uint64_t bytes;
     uint64_t match;
-    /* Of a collective and of a release, by trace_waits(): until here it waited for that process;
-     * begin_ns: for none. */
+    /* Of a collective, a release and a wait for closures, by trace_waits(): until here it waited
+     * for that process; begin_ns: for none. */
     uint64_t until_ns;
     uint32_t waits_for; /* or TRACE_NO_PROCESS */
 };
@@ -36,6 +36,7 @@ struct stored_process {
     cadre_trace_task task; /* its worker is `worker` */
     char worker[129];
     uint64_t received; /* spans, here */
+    bool chief;        /* it schedules closures; by trace_waits() */
 };
 
 /* Zeroed: empty. */

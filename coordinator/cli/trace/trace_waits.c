@@ -144,7 +144,85 @@ static bool take_releases(struct trace_store *store)
     return list != NULL;
 }
 
+/* ---- closures ---- */
+
+static int compare_ends(const void *a, const void *b)
+{
+    const struct stored_span *first = *(struct stored_span *const *)a;
+    const struct stored_span *second = *(struct stored_span *const *)b;
+    if (first->step != second->step) {
+        return first->step < second->step ? -1 : 1;
+    }
+    return first->end_ns < second->end_ns ? -1 : first->end_ns > second->end_ns ? 1 : 0;
+}
+
+/* TRACE_NO_PROCESS: the job has no parameter servers, or its chief sent nothing. */
+static uint32_t find_chief(struct trace_store *store)
+{
+    uint32_t chief = TRACE_NO_PROCESS;
+    for (size_t i = 0; i < store->span_count; i++) {
+        if (store->spans[i].kind == CADRE_TRACE_SCHEDULE) {
+            chief = store->spans[i].process;
+            store->processes[chief].chief = true;
+        }
+    }
+    return chief;
+}
+
+/* The closure of this step that ended last until the end of the wait; NULL: none did. */
+static const struct stored_span *last_closure(
+    struct stored_span *const *list, size_t count, const struct stored_span *wait)
+{
+    const struct stored_span *key = wait;
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_ends(&list[middle], &key) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && list[low - 1]->step == wait->step ? list[low - 1] : NULL;
+}
+
+/* A worker without a closure waits for the worker that has one of the same step, or, if that is the
+ * longer part, for the chief. What the chief waits is the work of all, and for none of them. */
+static bool take_closures(struct trace_store *store)
+{
+    size_t count = 0;
+    uint32_t chief = find_chief(store);
+    struct stored_span **list = calloc(store->span_count + 1, sizeof(void *));
+    for (size_t i = 0; list != NULL && i < store->span_count; i++) {
+        struct stored_span *span = &store->spans[i];
+        if (span->kind == CADRE_TRACE_FUNCTION && span->replica == 0 &&
+            !store->processes[span->process].chief) {
+            list[count++] = span;
+        }
+    }
+    if (list != NULL) {
+        qsort(list, count, sizeof(void *), compare_ends);
+    }
+    for (size_t i = 0; list != NULL && i < store->span_count; i++) {
+        struct stored_span *span = &store->spans[i];
+        if (span->kind != CADRE_TRACE_WAIT || store->processes[span->process].chief) {
+            continue;
+        }
+        const struct stored_span *last = last_closure(list, count, span);
+        bool waits = last != NULL && last->process != span->process &&
+                     last->end_ns > span->begin_ns &&
+                     last->end_ns - span->begin_ns >= span->end_ns - last->end_ns;
+        span->waits_for = waits ? last->process : chief;
+        span->until_ns = waits                       ? last->end_ns
+                         : chief != TRACE_NO_PROCESS ? span->end_ns
+                                                     : span->begin_ns;
+    }
+    free(list);
+    return list != NULL;
+}
+
 bool trace_waits(struct trace_store *store)
 {
-    return take_collectives(store) && take_releases(store);
+    return take_collectives(store) && take_releases(store) && take_closures(store);
 }

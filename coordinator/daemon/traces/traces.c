@@ -33,6 +33,8 @@ struct trace {
     uint64_t end;
     bool own_numbers; /* these are a plain program's own, */
     bool searches;    /* and which ones is not known yet */
+    struct ps_job ps_job;
+    uint64_t chief_ended_us; /* of a job with parameter servers; 0: not yet */
     uint64_t limit_us;
     uint64_t began_us;
     unsigned asked;
@@ -57,15 +59,23 @@ static void send_order(struct daemon *daemon, struct task_ref task, const struct
     }
 }
 
-/* Sends the task the order, with the time, if it is here. */
+/* Of a job with parameter servers: its chief and its workers, whose steps are the chief's. */
+static bool is_recorded(const struct trace *trace, uint32_t slot)
+{
+    enum role role = ps_job_role(&trace->ps_job, slot);
+    return role == ROLE_NONE || role == ROLE_CHIEF || role == ROLE_WORKER;
+}
+
+/* Sends the task the order, with the time, if it is here. When the chief has ended its trace all
+ * closures of these steps are done, which its workers cannot know: they end at once. */
 static void order_task(struct trace *trace, const struct task_info *info)
 {
     struct trace_order order = {.id = trace->id,
         .first = trace->first,
         .end = trace->end,
-        .limit_us = trace->limit_us,
+        .limit_us = trace->chief_ended_us != 0 ? 0 : trace->limit_us,
         .own_numbers = trace->own_numbers && !trace->searches};
-    if (info->state != TASK_RUNNING || !info->uses_cadre) {
+    if (info->state != TASK_RUNNING || !info->uses_cadre || !is_recorded(trace, info->slot)) {
         return;
     }
     struct traced_task *task = trace_tasks_get(&trace->tasks, info);
@@ -156,6 +166,19 @@ static void trace_finish(struct trace *trace, const char *text)
     rpc_call_finish(trace->call, CADRE_OK, "");
 }
 
+/* Whether the chief of a job with parameter servers has ended its trace. */
+static bool chief_has_ended(const struct trace *trace)
+{
+    for (size_t i = 0; ps_job_is_set(&trace->ps_job) && i < trace->tasks.count; i++) {
+        const struct traced_task *task = &trace->tasks.items[i];
+        if (task->here && task->view.state == TRACE_TASK_ENDED &&
+            ps_job_role(&trace->ps_job, task->view.slot) == ROLE_CHIEF) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* All tasks are done with it, or their job is. */
 static void finish_if_done(struct trace *trace)
 {
@@ -164,6 +187,10 @@ static void finish_if_done(struct trace *trace)
     bool known = engine_job_basics(trace->daemon->engine, trace->job, &info);
     uint64_t position = trace_tasks_position(&trace->tasks);
     bool early = position < trace->end;
+    if (known && trace->chief_ended_us == 0 && chief_has_ended(trace)) {
+        trace->chief_ended_us = clock_monotonic_us();
+        order_tasks(trace);
+    }
     if (!known || job_state_is_final(info.state)) {
         snprintf(text, sizeof text, "job %" PRIu64 " has ended%s", trace->job.n,
             early ? " before all of these steps were done" : "");
@@ -233,7 +260,9 @@ static void trace_tick(struct trace *trace, uint64_t now_us)
         report_tasks(trace, false);
     }
     finish_if_done(trace);
-    if (!trace->ending && now_us - trace->began_us >= trace->limit_us + LATE_US) {
+    bool late = now_us - trace->began_us >= trace->limit_us + LATE_US ||
+                (trace->chief_ended_us != 0 && now_us - trace->chief_ended_us >= LATE_US);
+    if (!trace->ending && late) {
         trace_finish(trace, "the time was over, and not all tasks have sent what they recorded");
     }
 }
@@ -270,19 +299,14 @@ static cadre_status find_first(struct daemon *daemon, const struct trace_request
     return CADRE_OK;
 }
 
-static cadre_status traces_check(
-    struct daemon *daemon, const struct trace_request *request, struct cadre_error *error)
+static cadre_status traces_check(struct daemon *daemon, const struct trace_request *request,
+    struct job_info *ret_info, struct cadre_error *error)
 {
-    struct job_info info;
     unsigned count = 0;
     unsigned long long job = request->id.n;
-    if (!engine_job_basics(daemon->engine, request->id, &info)) {
+    if (!engine_job_basics(daemon->engine, request->id, ret_info)) {
         return cadre_error_set(
             error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`", job);
-    }
-    if (ps_job_is_set(&info.ps_job)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "job %llu has parameter servers: its closures have no steps that all tasks share", job);
     }
     for (const struct trace *trace = daemon->traces; trace != NULL; trace = trace->next) {
         count++;
@@ -303,7 +327,8 @@ void traces_begin(struct daemon *daemon, struct rpc_call *call, const struct tra
 {
     struct cadre_error error = {0};
     uint64_t first = 0;
-    cadre_status status = traces_check(daemon, request, &error);
+    struct job_info info;
+    cadre_status status = traces_check(daemon, request, &info, &error);
     status = status == CADRE_OK ? find_first(daemon, request, &first, &error) : status;
     struct trace *trace = status == CADRE_OK ? calloc(1, sizeof *trace) : NULL;
     if (status == CADRE_OK && trace == NULL) {
@@ -325,6 +350,7 @@ void traces_begin(struct daemon *daemon, struct rpc_call *call, const struct tra
         .end = first + request->steps,
         .limit_us = request->limit_us > 0 ? request->limit_us : LIMIT_DEFAULT_US,
         .began_us = clock_monotonic_us(),
+        .ps_job = info.ps_job,
         .tasks = {.own_clock = clock_monotonic_id(), .began_ns = clock_monotonic_ns()}};
     daemon->traces = trace;
     log_event(LOG_LEVEL_INFO, "traces", "a trace begins", LOG_U64("job", trace->job.n),

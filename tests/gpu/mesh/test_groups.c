@@ -243,24 +243,26 @@ static void test_differs(void **state)
 
 /* --- the end --- */
 
+static atomic_uint begun; /* replicas whose part before the abort is over */
+
 static cadre_status form_counted(struct seat *seat)
 {
-    atomic_fetch_add(&seat->world->counter, 1);
+    atomic_fetch_add(&begun, 1);
     return form_across(seat);
 }
 
 static uint64_t ranks_wanted; /* that have begun to join, at least */
 
-static bool all_form(void *data)
+static bool all_have_begun(void *data)
 {
     struct world *world = data;
-    return atomic_load(&world->counter) >= world->replica_count &&
+    return atomic_load(&begun) == world->replica_count &&
            standin_calls("ncclCommInitRankConfig") >= ranks_wanted;
 }
 
 static void abort_it(struct world *world)
 {
-    assert_true(test_wait(all_form, world, LONG_US));
+    assert_true(test_wait(all_have_begun, world, LONG_US));
     world->ops->abort(world->meshes[1], "the test says so");
 }
 
@@ -272,6 +274,7 @@ static void test_abort_while_forming(void **state)
     struct seat seats[WORLD_REPLICAS_MAX];
     open_pairs(&world);
     standin_fail_from("ncclInProgress", 1, 1 << 30);
+    atomic_store(&begun, 0);
     ranks_wanted = standin_calls("ncclCommInitRankConfig") + world.replica_count;
     world_run(&world, form_counted, NULL, seats, abort_it);
     for (uint32_t i = 0; i < world.replica_count; i++) {
@@ -291,22 +294,30 @@ static uint64_t aborted; /* communicators, before the test */
 static bool all_have_looked(void *data)
 {
     struct world *world = data;
-    return atomic_load(&world->counter) == 2 * world->replica_count;
+    return atomic_load(&world->counter) == world->replica_count;
+}
+
+static bool others_are_ahead(void *data)
+{
+    struct world *world = data;
+    return atomic_load(&begun) == 2 && atomic_load(&world->counter) == 1;
 }
 
 /* The second devices of all but replica 2 wait in a sum that it never comes to. The handles are
- * good until the last replica has returned its own. */
+ * good until the last replica has returned its own. Replica 1 is the last to get its handle: the
+ * abort must not come before that, although replica 2 has looked already. */
 static cadre_status stand(struct seat *seat)
 {
     void *comm;
     struct number number;
     CADRE_TRY(form_across(seat));
+    SEAT_CHECK(seat, seat->global != 1 || test_wait(others_are_ahead, seat->world, LONG_US));
     CADRE_TRY(handle_of(seat, MESH_DEVICE_ACROSS, 1, &comm));
     CADRE_TRY(put(seat, 1, 1, &number));
     if (seat->global != 2) {
         SEAT_CHECK(seat, sum(comm, &number));
     }
-    atomic_fetch_add(&seat->world->counter, 1);
+    atomic_fetch_add(&begun, 1);
     cadre_status status = seat->global == 2 ? CADRE_OK
                                             : mesh_device_synchronize_all(seat->mesh, seat->local,
                                                   &devices[seat->global][1], 1, &seat->error);
@@ -330,6 +341,7 @@ static void test_abort_of_a_call(void **state)
     struct seat seats[WORLD_REPLICAS_MAX];
     open_pairs(&world);
     aborted = standin_calls("ncclCommAbort");
+    atomic_store(&begun, 0);
     world_run(&world, stand, NULL, seats, abort_it);
     for (uint32_t i = 0; i < 2; i++) {
         assert_error(seats[i].status, CADRE_ABORTED, &seats[i].error, "the test says so");

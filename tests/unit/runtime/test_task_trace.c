@@ -189,6 +189,23 @@ static void the_time_ends_it(void **state)
     task_close(daemon.task);
 }
 
+/* The rest of the steps is not of interest any more, as when a chief is done. */
+static void an_order_with_less_time_ends_it_sooner(void **state)
+{
+    (void)state;
+    struct stand_in daemon;
+    open_task(&daemon);
+    order(&daemon, 14, 0, 1000, HOUR_US, true);
+    steps(&daemon, 2);
+    order(&daemon, 14, 0, 1000, 0, true);
+    order(&daemon, 14, 0, 1000, HOUR_US, true); /* it is not made longer */
+    (void)daemon.events.tick(daemon.events.user);
+    assert_false(records());
+    assert_true(daemon.newest.ended);
+    assert_int_equal(daemon.count, 2);
+    task_close(daemon.task);
+}
+
 static void steps_that_are_numbered_otherwise_are_not_recorded(void **state)
 {
     (void)state;
@@ -212,6 +229,7 @@ int main(void)
         cmocka_unit_test(an_order_for_nothing_ends_it_at_once),
         cmocka_unit_test(it_ends_without_the_coordinator),
         cmocka_unit_test(the_time_ends_it),
+        cmocka_unit_test(an_order_with_less_time_ends_it_sooner),
         cmocka_unit_test(steps_that_are_numbered_otherwise_are_not_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,61 @@ static void a_wait_for_the_release_is_for_the_last_batch(void **state)
     concluded_free(&made);
 }
 
+static void add_span(struct trace_store *store, uint32_t task, cadre_trace_kind kind, uint64_t step,
+    uint64_t begin_ns, uint64_t end_ns)
+{
+    const cadre_trace_span span = {
+        .kind = kind, .step = step, .begin_ns = begin_ns, .end_ns = end_ns};
+    const cadre_trace_task about = {.task = task, .incarnation = 1, .worker = "w"};
+    const cadre_trace piece = {.end = 100,
+        .tasks = &about,
+        .task_count = 1,
+        .task = task,
+        .incarnation = 1,
+        .spans = &span,
+        .span_count = 1,
+        .message = ""};
+    assert_true(trace_store_add(store, &piece));
+}
+
+/* Steps of 20 us: worker 1 has a closure for `quick_ns`, worker 2 for `slow_ns`, then the chief
+ * goes on in its program. */
+static void of_closures(struct concluded *made, uint64_t quick_ns, uint64_t slow_ns)
+{
+    *made = (struct concluded){0};
+    for (uint64_t step = 0; step < 8; step++) {
+        uint64_t at_ns = 1000000 + step * 20000;
+        add_span(&made->store, 0, CADRE_TRACE_SCHEDULE, step, at_ns, at_ns + 10);
+        add_span(&made->store, 0, CADRE_TRACE_WAIT, step, at_ns + 10, at_ns + slow_ns);
+        add_span(&made->store, 0, CADRE_TRACE_FUNCTION, step, at_ns + slow_ns, at_ns + slow_ns + 9);
+        for (uint32_t worker = 1; worker <= 2; worker++) {
+            uint64_t end_ns = at_ns + (worker == 1 ? quick_ns : slow_ns);
+            add_span(&made->store, worker, CADRE_TRACE_FUNCTION, step, at_ns, end_ns);
+            add_span(&made->store, worker, CADRE_TRACE_PUSH, step, end_ns - 1000, end_ns);
+            add_span(&made->store, worker, CADRE_TRACE_WAIT, step, end_ns, at_ns + 20000);
+        }
+    }
+    trace_store_align(&made->store);
+    conclude_store(made);
+}
+
+static void workers_wait_for_a_worker_or_for_the_chief(void **state)
+{
+    (void)state;
+    struct concluded made;
+    of_closures(&made, 5000, 19000);
+    assert_says(&made, "70% of a step is waiting for task 2, whose function takes longer.");
+    assert_share(made.conclusion.shares[1].split[TRACE_SPLIT_PUSH], 0.05);
+    assert_share(made.conclusion.shares[1].split[TRACE_SPLIT_FUNCTION], 0.2);
+    assert_share(made.conclusion.shares[0].awaited, 0.02); /* from 19 to 20 us, by task 2 */
+    concluded_free(&made);
+    of_closures(&made, 5000, 6000);
+    assert_says(&made, "73% of a step is waiting for task 0, whose program does other things");
+    assert_share(made.conclusion.split[TRACE_SPLIT_WAIT], 0.73);
+    assert_share(made.conclusion.split[TRACE_SPLIT_CLOSURES], 0);
+    concluded_free(&made);
+}
+
 static void of_nothing_nothing_is_concluded(void **state)
 {
     (void)state;
@@ -178,7 +233,7 @@ static void any_spans_are_taken(void **state)
         for (uint64_t i = 0; i < 200; i++) {
             uint64_t mixed = (seed * 200 + i) * UINT64_C(0x9e3779b97f4a7c15);
             uint64_t begin_ns = mixed >> 40;
-            const cadre_trace_span span = {.kind = (uint32_t)(mixed % 15),
+            const cadre_trace_span span = {.kind = (uint32_t)(mixed % 19),
                 .thread = (uint32_t)(mixed >> 8) % 5,
                 .replica = (uint32_t)(mixed >> 12) % 3,
                 .step = (mixed >> 16) % 6,
@@ -214,6 +269,7 @@ int main(void)
         cmocka_unit_test(where_no_task_is_slow_none_is_named),
         cmocka_unit_test(a_step_unlike_the_others_is_named_apart),
         cmocka_unit_test(a_wait_for_the_release_is_for_the_last_batch),
+        cmocka_unit_test(workers_wait_for_a_worker_or_for_the_chief),
         cmocka_unit_test(of_nothing_nothing_is_concluded),
         cmocka_unit_test(any_spans_are_taken),
     };

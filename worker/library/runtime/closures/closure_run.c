@@ -13,6 +13,8 @@
 #include "worker/library/input/node/user_call.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_wire.h"
+#include "worker/library/runtime/ps_job/ps_task.h"
+#include "worker/library/trace/trace.h"
 
 /* --- arguments --- */
 
@@ -128,7 +130,9 @@ static cadre_status closure_run_call(struct worker_strategy *worker, cadre_closu
 {
     user_call_begin();
     worker_strategy_enter(worker, closure);
+    struct trace_mark mark = trace_begin();
     cadre_status status = argument_status(function->function(closure, outputs, function->user));
+    trace_end(mark, TRACE_FUNCTION, 0);
     worker_strategy_leave(worker);
     if (status == CADRE_OK) {
         return CADRE_OK;
@@ -183,6 +187,7 @@ cadre_status closure_run(struct worker_strategy *worker, struct closure_inbox *i
     cadre_closure closure = {
         .number = start->frame.id, .worker = worker->ps_job->index, .cancelled = &inbox->cancelled};
     ps_job_raise_watermark(start->frame.args[0]);
+    ps_task_step(worker->ps_job->ps_task, start->frame.args[3]);
     result.code =
         (uint32_t)closure_run_perform(worker, &closure, start, objects, &result, &bytes, &failure);
     for (uint32_t i = 0; i < closure.argument_count; i++) {

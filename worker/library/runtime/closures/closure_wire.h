@@ -22,7 +22,8 @@
 
 enum closure_frame {
     /* chief: id is the closure's number; args: the done watermark, count of arguments, bytes of the
-     * function's name; then the name, padded to 8, and the arguments */
+     * function's name, the step in which it was scheduled; then the name, padded to 8, and the
+     * arguments */
     CLOSURE_START = 1,
     /* worker: id is the number; args: count of outputs, microseconds that it ran; then the outputs,
      * or (code) the message */

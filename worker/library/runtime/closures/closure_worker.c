@@ -10,6 +10,7 @@
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_run.h"
 #include "worker/library/runtime/closures/closure_wire.h"
+#include "worker/library/trace/trace.h"
 
 #define DIAL_TIMEOUT_US (UINT64_C(10) * CADRE_US_PER_S)
 #define LOOK_US         CADRE_US_PER_S /* how often it checks whether the job goes on */
@@ -57,11 +58,14 @@ static bool closure_worker_serve(struct worker *worker, struct link *link)
         return false;
     }
     cadre_status status = CADRE_OK;
+    struct trace_mark wait = trace_begin();
     while (status == CADRE_OK) {
         struct message *message = NULL;
         enum closure_inbox_event news = closure_inbox_take(&worker->inbox, &message);
         if (news == INBOX_MESSAGE) {
+            trace_end(wait, TRACE_WAIT, 0);
             status = closure_worker_handle(worker, message, &error);
+            wait = trace_begin();
         } else if (news == INBOX_NOTHING) {
             status = directory_ended(worker->ps_job->directory, &error);
         } else {

@@ -20,6 +20,7 @@ struct cadre_remote_value {
     struct closure closure; /* first: the queue's */
     atomic_uint references;
     uint64_t number;
+    uint64_t step; /* of the ledger, in which it was scheduled */
     const struct registration *function;
     const struct scheduler *scheduler; /* only compared: the scheduler it belongs to */
     struct wire_item *arguments;       /* [argument_count], tensors retained; NULL once done */

@@ -14,6 +14,7 @@
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/trace/trace.h"
 
 /* --- who may call --- */
 
@@ -123,6 +124,7 @@ static cadre_status closures_schedule_schedule(cadre_strategy *strategy, const c
     CADRE_TRY(closure_registry_find(REGISTERED_FUNCTION, name, &function, error));
     CADRE_TRY(check_arguments(scheduler, name, arguments, argument_count, error));
     CADRE_TRY(remote_value_new(function, arguments, argument_count, &value, error));
+    value->step = strategy_position(strategy);
     cadre_status status = scheduler_put(scheduler, value, error);
     if (status == CADRE_OK && ret_value != NULL) {
         *ret_value = value;
@@ -140,9 +142,11 @@ cadre_status cadre_schedule(cadre_strategy *strategy, const char *function,
     if (ret_value != NULL) {
         *ret_value = NULL;
     }
-    return api_return(closures_schedule_schedule(
-                          strategy, function, arguments, argument_count, ret_value, &error),
-        &error);
+    struct trace_mark mark = trace_begin();
+    cadre_status status = closures_schedule_schedule(
+        strategy, function, arguments, argument_count, ret_value, &error);
+    trace_end(mark, TRACE_SCHEDULE, 0);
+    return api_return(status, &error);
 }
 
 /* --- waiting --- */
@@ -207,7 +211,7 @@ uint32_t cadre_workers_connected(const cadre_strategy *strategy)
 
 /* --- what they returned --- */
 
-static cadre_status await_value(cadre_remote_value *value, struct cadre_error *error)
+static cadre_status await_ready(cadre_remote_value *value, struct cadre_error *error)
 {
     while (!cadre_remote_value_ready(value) && !remote_value_wait(value)) {
         /* An ended scheduler makes it ready, so this one has not ended. */
@@ -215,6 +219,17 @@ static cadre_status await_value(cadre_remote_value *value, struct cadre_error *e
         if (ps_job != NULL && ps_job->scheduler == value->scheduler) {
             CADRE_TRY(directory_ended(ps_job->directory, error));
         }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status await_value(cadre_remote_value *value, struct cadre_error *error)
+{
+    if (!cadre_remote_value_ready(value)) {
+        struct trace_mark mark = trace_begin();
+        cadre_status status = await_ready(value, error);
+        trace_end(mark, TRACE_WAIT, 0);
+        CADRE_TRY(status);
     }
     return value->code == CADRE_OK ? CADRE_OK : remote_value_error(value, error);
 }

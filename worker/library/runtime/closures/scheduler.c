@@ -11,6 +11,7 @@
 #include "worker/library/runtime/closures/worker_connection.h"
 #include "worker/library/runtime/closures/worker_connection_idle.h"
 #include "worker/library/runtime/closures/per_worker.h"
+#include "worker/library/trace/trace.h"
 
 /* --- waiting --- */
 
@@ -61,14 +62,26 @@ static cadre_status scheduler_settle(struct scheduler *scheduler, struct cadre_e
     return status;
 }
 
+static cadre_status await_room(struct scheduler *scheduler, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    if (!closure_queue_full(&scheduler->queue)) {
+        return CADRE_OK;
+    }
+    struct trace_mark mark = trace_begin();
+    while (status == CADRE_OK && closure_queue_full(&scheduler->queue)) {
+        status = scheduler_await(scheduler, error);
+    }
+    trace_end(mark, TRACE_WAIT, 0);
+    return status;
+}
+
 static cadre_status closures_scheduler_put(
     struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error)
 {
     CADRE_ASSERT(value->scheduler == NULL);
     CADRE_ASSERT(value->number == 0);
-    while (closure_queue_full(&scheduler->queue)) {
-        CADRE_TRY(scheduler_await(scheduler, error));
-    }
+    CADRE_TRY(await_room(scheduler, error));
     value->scheduler = scheduler;
     value->number = ps_job_next_closure();
     scheduler->last_number = value->number;
@@ -90,6 +103,7 @@ cadre_status scheduler_put(
 cadre_status scheduler_join(struct scheduler *scheduler, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
+    struct trace_mark mark = trace_begin();
     pthread_mutex_lock(&scheduler->lock);
     while (status == CADRE_OK && !closure_queue_idle(&scheduler->queue) &&
            scheduler->queue.failed == NULL) {
@@ -99,6 +113,7 @@ cadre_status scheduler_join(struct scheduler *scheduler, struct cadre_error *err
         status = scheduler_settle(scheduler, error);
     }
     pthread_mutex_unlock(&scheduler->lock);
+    trace_end(mark, TRACE_WAIT, 0);
     return status;
 }
 

@@ -74,7 +74,8 @@ static cadre_status send_start(struct worker_connection *worker_connection,
     const struct frame frame = {.kind = CLOSURE_START,
         .id = value->number,
         .bytes = bytes,
-        .args = {ps_job_done_watermark(), value->argument_count, strlen(value->function->name)}};
+        .args = {ps_job_done_watermark(), value->argument_count, strlen(value->function->name),
+            value->step}};
     const struct iovec piece = {.iov_base = start, .iov_len = bytes};
     cadre_status status = link_send(worker_connection->link, &frame, &piece, 1, error);
     free(start);

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/reported_values.h"
+#include "worker/library/runtime/task/trace_sender.h"
 
 struct ps_task {
     struct session *session;
@@ -22,6 +23,8 @@ struct ps_task {
     struct generation generation; /* of the last list of members; number 0: none came */
     struct cadre_error failed;    /* sent again after each hello */
     struct reported_values values;
+    struct trace_sender trace;
+    uint64_t step; /* of the closures that it runs */
 };
 
 /* --- messages to the coordinator, under the lock --- */
@@ -85,20 +88,6 @@ static void on_disconnected(void *user)
     pthread_mutex_unlock(&ps_task->lock);
 }
 
-/* About each second: what the coordinator did not answer, because it was away or had no room, is
- * sent again. */
-static bool on_tick(void *user)
-{
-    struct ps_task *ps_task = user;
-    pthread_mutex_lock(&ps_task->lock);
-    if (reported_values_are_overdue(&ps_task->values, clock_monotonic_us())) {
-        reported_values_again(&ps_task->values);
-    }
-    ps_task_send_values(ps_task);
-    pthread_mutex_unlock(&ps_task->lock);
-    return false;
-}
-
 static void ps_task_end(struct ps_task *ps_task, cadre_status code, const char *text)
 {
     struct cadre_error why;
@@ -138,6 +127,50 @@ static void take_members(struct ps_task *ps_task, const struct task_members *mem
     directory_update(ps_task->directory, members);
 }
 
+static struct trace_owner trace_owner_of(const struct ps_task *ps_task)
+{
+    return (struct trace_owner){
+        .session = ps_task->session, .sends = ps_task->connected, .position = ps_task->step};
+}
+
+/* Only a worker knows in which step it is. */
+static void take_trace(struct ps_task *ps_task, const struct trace_order *order)
+{
+    const struct directory_self *self = directory_self(ps_task->directory);
+    if (ps_job_role(&self->ps_job, self->slot) != ROLE_WORKER) {
+        return;
+    }
+    pthread_mutex_lock(&ps_task->lock);
+    const struct trace_owner owner = trace_owner_of(ps_task);
+    trace_sender_order(&ps_task->trace, &owner, order);
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+static void end_trace(struct ps_task *ps_task)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    const struct trace_owner owner = trace_owner_of(ps_task);
+    trace_sender_end(&ps_task->trace, &owner);
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+/* Values that the coordinator did not answer, because it was away or had no room, are sent again.
+ */
+static bool on_tick(void *user)
+{
+    struct ps_task *ps_task = user;
+    pthread_mutex_lock(&ps_task->lock);
+    if (reported_values_are_overdue(&ps_task->values, clock_monotonic_us())) {
+        reported_values_again(&ps_task->values);
+    }
+    ps_task_send_values(ps_task);
+    const struct trace_owner owner = trace_owner_of(ps_task);
+    trace_sender_tick(&ps_task->trace, &owner);
+    bool soon = ps_task->trace.active;
+    pthread_mutex_unlock(&ps_task->lock);
+    return soon;
+}
+
 static void on_down(const struct task_down *down, void *user)
 {
     struct ps_task *ps_task = user;
@@ -146,6 +179,7 @@ static void on_down(const struct task_down *down, void *user)
         take_members(ps_task, &down->members);
         break;
     case TASK_DOWN_GOODBYE:
+        end_trace(ps_task);
         ps_task_end(ps_task, CADRE_CANCELLED, "the job is over: its chief is done");
         break;
     case TASK_DOWN_RESET:
@@ -165,11 +199,13 @@ static void on_down(const struct task_down *down, void *user)
     case TASK_DOWN_VALUES_KEPT:
         take_kept(ps_task, down->values_kept);
         break;
+    case TASK_DOWN_TRACE:
+        take_trace(ps_task, &down->trace);
+        break;
     case TASK_DOWN_PLAN:
     case TASK_DOWN_RELEASE:
     case TASK_DOWN_ABORT:
     case TASK_DOWN_WARM:
-    case TASK_DOWN_TRACE:
         break; /* the ledger's messages are for tasks with ranks */
     }
 }
@@ -278,6 +314,19 @@ void ps_task_backed(struct ps_task *ps_task, const struct task_backed *backed)
     if (ps_task->connected) {
         ps_task->session->ops->send(
             ps_task->session, &(struct task_up){.type = TASK_UP_BACKED, .backed = *backed});
+    }
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+void ps_task_step(struct ps_task *ps_task, uint64_t step)
+{
+    if (ps_task == NULL) {
+        return; /* by hand it is a thread of the chief's process */
+    }
+    pthread_mutex_lock(&ps_task->lock);
+    ps_task->step = step;
+    if (trace_sender_follows()) {
+        trace_sender_follow(&ps_task->trace, step);
     }
     pthread_mutex_unlock(&ps_task->lock);
 }

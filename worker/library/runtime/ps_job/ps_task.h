@@ -51,6 +51,10 @@ uint64_t ps_task_generation(struct ps_task *ps_task);
  * connection. */
 void ps_task_backed(struct ps_task *ps_task, const struct task_backed *backed);
 
+/* Of a worker: it runs closures of that step of the ledger from now on. For traces. NULL is
+ * allowed. */
+void ps_task_step(struct ps_task *ps_task, uint64_t step);
+
 /* Ends the session. NULL is allowed. */
 void ps_task_close(struct ps_task *ps_task);
 

@@ -9,7 +9,9 @@
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/row_groups.h"
+#include "worker/library/trace/trace.h"
 
 struct row_range served_all(const cadre_variable *variable)
 {
@@ -23,15 +25,36 @@ uint64_t served_piece_rows(const cadre_variable *variable)
     return rows == 0 ? 1 : rows;
 }
 
+/* Of reads and pushes, on the lane of the replica that makes it. */
+static void served_call_trace(struct trace_mark mark, const struct request *requests, size_t count)
+{
+    uint64_t bytes = 0;
+    if (mark.begin_ns == 0 || count == 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bytes += requests[i].rows * requests[i].row_bytes;
+    }
+    enum request_kind kind = requests[0].kind;
+    bool pulls = kind == REQUEST_PULL || kind == REQUEST_GATHER || kind == REQUEST_SLOT;
+    if (pulls || kind == REQUEST_PUSH || kind == REQUEST_PUSH_PULL) {
+        const cadre_replica *replica = context_replica();
+        trace_put_collective(mark, pulls ? TRACE_PULL : TRACE_PUSH,
+            replica != NULL ? cadre_replica_local_id(replica) : 0, 0, bytes, 0);
+    }
+}
+
 cadre_status served_send(const cadre_variable *variable, struct request *requests, size_t count,
     struct cadre_error *error)
 {
+    struct trace_mark mark = trace_begin();
     struct ps_job_state *ps_job = variable->served->all->ps_job;
     bool sharded = count > 0 && isnan(requests[0].push.trust);
     cadre_status status =
         sharded
             ? client_push_shards(ps_job->client, requests, count, ps_job_done_watermark(), error)
             : client_call(ps_job->client, requests, count, ps_job_done_watermark(), error);
+    served_call_trace(mark, requests, count);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_wrap(error, status, "variable '%s'", variable->name);
 }

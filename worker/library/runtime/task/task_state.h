@@ -35,7 +35,7 @@ struct task {
     struct announced_stream *streams; /* owned */
     size_t stream_count;
     struct reported_values values;
-    struct task_trace trace;
+    struct trace_sender trace;
     uint64_t ticked_us;           /* the last tick that was for all */
     _Atomic uint64_t collectives; /* of a plain program, as task_spans.own_numbers */
     bool void_exit;

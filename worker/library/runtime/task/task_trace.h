@@ -1,31 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The trace of a task: from the coordinator's order until the last of its steps is done or its time
- * is over, whether the coordinator is still there or not. One task of a process is traced. */
+ * The trace of a task with a rank (trace_sender.h). */
 #ifndef CADRE_RUNTIME_TASK_TRACE_H
 #define CADRE_RUNTIME_TASK_TRACE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "common/model/trace.h"
+#include "worker/library/runtime/task/trace_sender.h"
 
 struct task;
-
-/* Zeroed: none was requested. */
-struct task_trace {
-    uint64_t id;
-    uint64_t first;
-    uint64_t end;
-    uint64_t deadline_us;
-    uint64_t clock;
-    bool other_numbers; /* its steps are not numbered as the order has them */
-    bool active;        /* not ended */
-    bool passed;        /* nothing more is recorded */
-    bool ticked_past;   /* that was so at the last tick */
-    uint64_t sent;
-    uint64_t lost;
-    uint64_t lost_before; /* of traces before */
-};
 
 /* --- under the task's lock --- */
 
@@ -37,8 +17,6 @@ void task_trace_follow(struct task *task);
 void task_trace_tick(struct task *task);
 /* The task ends: all that is there is sent. */
 void task_trace_end(struct task *task);
-/* The number of the step at hand. */
-uint64_t task_trace_position(const struct task *task);
 
 /* --- any thread --- */
 
