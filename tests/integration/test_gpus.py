@@ -7,6 +7,8 @@ import subprocess
 
 from client import QUEUED, SUCCEEDED
 from cluster import Cluster, Daemon, clean_environment, program, script
+from exposition import Metrics
+from pages import ask
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 GIB = 1 << 30
@@ -25,8 +27,9 @@ def report(count, **more):
 class Host:
     """A worker of a host whose cadre-devices is a script."""
 
-    def __init__(self, cluster, name, slots, shell, options=(), visible=None):
+    def __init__(self, cluster, name, slots, shell, options=(), visible=None, use="exit 9"):
         self.cluster = cluster
+        self.use = use  # what it does when it is asked for the use of GPUs: the text of a shell script
         self.folder = os.path.join(cluster.folder, f"{name}.bin")
         os.makedirs(self.folder)
         self.probe = os.path.join(self.folder, "cadre-devices")
@@ -44,7 +47,7 @@ class Host:
         if isinstance(shell, dict):
             shell = f"cat <<'END'\n{json.dumps(shell)}\nEND"
         with open(self.probe, "wb") as file:
-            file.write(script(shell))
+            file.write(script(f'if [ "$1" = --use ]; then\n{self.use}\nexit\nfi\n{shell}'))
         os.chmod(self.folder, 0o755)
         os.chmod(self.probe, 0o755)
 
@@ -182,6 +185,104 @@ def test_a_broken_probe_is_a_reason():
     with Cluster(workers=0) as cluster:
         Host(cluster, "host", 1, "exit 1", options=["--gpus", "none"])
         tells_none(cluster, "host", "the option --gpus none")
+
+
+def usage_of(cluster, job):
+    """What `cadre job --json` says of its first task: percent and bytes, each None where it is not known."""
+    info = json.loads(cadre(cluster, "job", str(job), "--json"))
+    usage = info["tasks"][0]["usage"]
+    return info["tasks"][0]["worker"], usage["gpu_percent"], usage["gpu_memory_bytes"]
+
+
+def until_used(cluster, job, percent, memory_bytes):
+    wait_for(f"the use of job {job} is {percent}, {memory_bytes}",
+             lambda: usage_of(cluster, job)[1:] == (percent, memory_bytes))
+
+
+def asked_devices(host):
+    """Arguments of the children of the host's daemon that answer for the use of GPUs."""
+    children = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8") as stat, open(f"/proc/{entry}/cmdline", "rb") as command:
+                parent, arguments = stat.read().rsplit(")", 1)[1].split()[1], command.read().decode().split("\0")
+        except OSError:  # it is no process, or ended
+            continue
+        if parent == str(host.daemon.process.pid) and "--use" in arguments:
+            children.append(arguments[arguments.index("--use") + 1:-1])
+    return children
+
+
+def test_the_use_of_gpus_is_shown():
+    with Cluster(workers=0) as cluster:
+        host = Host(cluster, "gpus", 2, report(4), options=["--http", "127.0.0.1:0"],
+                    use='while read -r line; do echo "97,1000 20,24 -,7 60,11"; done')
+        client = cluster.client
+        gates = [Gate(cluster, name) for name in "ab"]
+        idle = json.loads(cadre(cluster, "workers", "--json"))["workers"][0]["usage"]
+        check_equal((idle["gpu_percent"], idle["gpu_memory_bytes"]), (None, None), "no child is asked without a task")
+        check_equal(asked_devices(host), [], "no child")
+        first = client.submit(HOLDER, arguments=[gates[0].path])
+        check_equal(gpus_of(client, first).split()[0], "gpus=GPU-0,GPU-1", "what it has")
+        until_used(cluster, first, 59, 1024)  # the mean, rounded, and the sum
+        check_equal(asked_devices(host), [["--", "GPU-0", "GPU-1", "GPU-2", "GPU-3"]], "one child")
+        second = client.submit(HOLDER, arguments=[gates[1].path])
+        until_used(cluster, second, None, 18)  # of GPU-2 no percent is known
+        whole = json.loads(cadre(cluster, "workers", "--json"))["workers"][0]["usage"]
+        check_equal((whole["gpu_percent"], whole["gpu_memory_bytes"]), (None, 1042), "the host's")
+        top = json.loads(cadre(cluster, "top", "--once", "--json"))
+        used = {task["usage"]["gpu_percent"] for job in top["jobs"] for task in job["tasks"]}
+        check_equal(used, {59, None}, "cadre top")
+        check_in("59% 1.0 KiB", cadre(cluster, "job", str(first)), "for people")
+        metrics = Metrics(ask(host.daemon, "/metrics")[1])
+        of_task = (f"job={first}", "task=0")
+        check_equal((metrics["cadre_worker_task_gpu_busy_ratio", *of_task],
+                     metrics["cadre_worker_task_gpu_memory_bytes", *of_task]), (0.59, 1024), "for Prometheus")
+        check_equal(metrics["cadre_worker_host_gpu_memory_used_bytes"], 1042, "the host's")
+        check(("cadre_worker_host_gpu_busy_ratio",) not in metrics.values, "the host's percent is not known")
+        for gate in gates:
+            gate.open()
+        for job in (first, second):
+            check_equal(client.wait(job).state, SUCCEEDED, f"job {job}")
+        wait_for("the child ends with the last task that has a GPU", lambda: not asked_devices(host))
+        check("is not measured" not in host.daemon.log(), host.daemon.log())
+
+
+def test_use_that_is_not_answered():
+    """Garbage, too much, silence, death: what is not known is null, tasks run on, and the values come back."""
+    broken = {"garbage": "echo Driver/library version mismatch", "flood": "exec yes 9,9", "silence": "exec sleep 600",
+              "death": "exit 3", "slow": "sleep 0.5; echo 50,7"}
+    with Cluster(workers=0) as cluster:
+        client = cluster.client
+        flag = os.path.join(cluster.folder, "broken")
+        gate = Gate(cluster, "gate")
+        hosts = [Host(cluster, name, 1, report(1), options=["--gpu-timeout", "5s"], use=(
+            f"while read -r line; do if [ -e {flag} ]; then {answer}; else echo 97,1000; fi; done"))
+            for name, answer in broken.items()]
+        jobs = [client.submit(HOLDER, arguments=[gate.path], gpus=1) for _ in hosts]
+        for job in jobs:
+            until_used(cluster, job, 97, 1000)
+        job_on = {usage_of(cluster, job)[0]: job for job in jobs}
+        check_equal(sorted(job_on), sorted(broken), "a job on each")
+        with open(flag, "wb"):
+            pass
+        until_used(cluster, job_on["slow"], 50, 7)
+        for name in ("garbage", "flood", "silence", "death"):
+            until_used(cluster, job_on[name], None, None)
+        for worker_info in client.workers():
+            check(worker_info.connected, f"{worker_info.name} sends its heartbeats")
+        os.unlink(flag)
+        for job in jobs:
+            until_used(cluster, job, 97, 1000)
+        reasons = {"garbage": "cannot be read", "flood": "", "silence": "does not answer within --gpu-timeout",
+                   "death": "has ended, or closed its output"}
+        for host in hosts:
+            logged = "the use of GPUs is not measured" in host.daemon.log()
+            check_equal(logged, host.daemon.name in reasons, host.daemon.log())
+            check_in(reasons.get(host.daemon.name, ""), host.daemon.log(), host.daemon.name)
+        gate.open()
+        for job in jobs:
+            check_equal(client.wait(job).state, SUCCEEDED, f"job {job}")
 
 
 def test_local_tasks_share_out_too():

@@ -115,6 +115,7 @@ LAYERS = {
     "worker/host/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
                                    "common/gpus/pci_gpus.h", "worker/host/agent/agent.h",
                                    "worker/host/agent/orphans.h", "worker/host/probe/slot_gpus.h",
+                                   "worker/host/probe/use_child.h",
                                    "worker/host/isolate/isolation.h", "worker/host/usage/usage.h",
                                    "worker/host/daemon/"],
     # The wing of a training program. Nothing of worker/host.
@@ -125,7 +126,8 @@ LAYERS = {
                                                "worker/library/device/"],
     "worker/library/cuda/": BASE + PUBLIC + ["worker/library/device/device_ops.h",
                                              "worker/library/optimizer/terms.h", "worker/library/cuda/"],
-    "worker/library/list_devices/": BASE + ["common/gpus/", "worker/library/device/device.h"],
+    "worker/library/list_devices/": BASE + ["common/gpus/", "worker/library/device/device.h",
+                                     "worker/library/cuda/nvml.h", "worker/library/list_devices/"],
     # Hosts of one generation: the contract and pure tables; connections; bytes over them; whole collectives.
     "worker/library/mesh/": BASE + ["worker/library/arena/arena.h", "worker/library/mesh/mesh.h",
                                     "worker/library/mesh/names.h", "worker/library/mesh/layout.h",

@@ -14,8 +14,10 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/task_files.h"
+#include "worker/host/probe/slot_gpus.h"
 
-static struct daemon fixture;
+static struct slot_gpus gpus; /* none */
+static struct daemon fixture = {.gpus = &gpus};
 static struct task_files tasks[3];
 static struct task_cgroup groups[2];
 static struct agent_usage sent[4];

@@ -115,6 +115,40 @@ static bool memory_of(const struct usage_account *account, double *ret_value)
     return account->reading.has_memory;
 }
 
+static bool gpu_of(const struct usage_account *account, double *ret_value)
+{
+    *ret_value = account->usage.gpu_percent / 100.0;
+    return account->usage.has_gpu;
+}
+
+static bool gpu_memory_of(const struct usage_account *account, double *ret_value)
+{
+    *ret_value = (double)account->usage.gpu_memory_bytes;
+    return account->usage.has_gpu_memory;
+}
+
+/* Of all programs: none of it is a counter, because NVML has none. */
+static void show_gpu_use(const struct daemon *daemon, struct exposition *out)
+{
+    const struct resource_usage *host = &usage_report_host(daemon->usage_report)->usage;
+    show_each(daemon, out, "cadre_worker_task_gpu_busy_ratio", EXPOSITION_GAUGE,
+        "How much of the time, 0 to 1, the GPUs of a task ran a kernel of whatever program: their "
+        "mean.",
+        gpu_of);
+    show_each(daemon, out, "cadre_worker_task_gpu_memory_bytes", EXPOSITION_GAUGE,
+        "Memory in use on the GPUs of a task, by whatever program.", gpu_memory_of);
+    if (host->has_gpu) {
+        exposition_one(out, "cadre_worker_host_gpu_busy_ratio", EXPOSITION_GAUGE,
+            "The same of all GPUs that tasks get, while a task has one.",
+            host->gpu_percent / 100.0);
+    }
+    if (host->has_gpu_memory) {
+        exposition_one_count(out, "cadre_worker_host_gpu_memory_used_bytes", EXPOSITION_GAUGE,
+            "Memory in use on all GPUs that tasks get, while a task has one.",
+            host->gpu_memory_bytes);
+    }
+}
+
 static void show_usage(const struct daemon *daemon, struct exposition *out)
 {
     const struct usage_reading *host = &usage_report_host(daemon->usage_report)->reading;
@@ -131,8 +165,9 @@ static void show_usage(const struct daemon *daemon, struct exposition *out)
         exposition_one_count(out, "cadre_worker_host_memory_used_bytes", EXPOSITION_GAUGE,
             "Memory of the host that programs cannot have.", host->memory_bytes);
     }
+    show_gpu_use(daemon, out);
     exposition_one(out, "cadre_worker_measuring_cpu_seconds_total", EXPOSITION_COUNTER,
-        "CPU time that measuring all this took.",
+        "CPU time that measuring all this took, but for the child that is asked about GPUs.",
         (double)usage_report_cost_us(daemon->usage_report) / 1e6);
 }
 

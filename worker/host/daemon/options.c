@@ -100,7 +100,9 @@ static const struct option_row rows[] = {
     {ROW(DURATION, "gpu-timeout", gpu_timeout_us, "TIME", "30s"), .min = 10000,
         .help =
             "At its start the daemon runs the program cadre-devices, installed beside it, to list "
-            "the host's GPUs. When it has not ended by then it is killed, and tasks get no GPU."},
+            "the host's GPUs. When it has not ended by then it is killed, and tasks get no GPU. So "
+            "long may it take, too, to answer for the use of GPUs while tasks run; else it is "
+            "started again, and their use is not known meanwhile."},
     {ROW(DURATION, "drain-timeout", drain_us, "TIME", "40s"),
         .help = "After SIGTERM: how long tasks, their logs and outputs may take to end before the "
                 "daemon does."},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A thread of the pool reads the kernel's files, because some of them take long on a large host:
  * its work is a copy of what the loop has of the tasks that run. The report travels in a heartbeat,
- * as that of fetches does. */
+ * as that of fetches does. A child answers for GPUs (gpu_use.c): by its newest answer. */
 #include "worker/host/daemon/usage_report.h"
 
 #include <stdlib.h>
@@ -10,8 +10,10 @@
 
 #include "common/base/clock.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/gpu_use.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/task_files.h"
+#include "worker/host/probe/slot_gpus.h"
 
 #define PAUSE_MIN_US (500 * CADRE_US_PER_MS) /* a shorter time has too few ticks of a clock */
 #define PAUSE_TIMES  100                     /* of what a reading took: at most 1% of a CPU */
@@ -22,6 +24,7 @@ struct usage_sample {
     struct task_ref task;
     pid_t pid;
     struct task_cgroup group;
+    struct gpus_range gpus; /* of this host's */
     struct usage_reading reading;
 };
 
@@ -30,6 +33,7 @@ struct usage_report {
     uv_timer_t timer;
     struct file_work work;
     struct usage_account host;
+    struct gpu_use *gpu_use;
     uint64_t cost_us;
     /* The thread's while `work` runs. */
     struct usage_sample *samples; /* NULL: there was no memory */
@@ -140,12 +144,15 @@ static void report_usages(struct usage_report *report)
         struct task_files *task = tasks_find(daemon, report->samples[i].task);
         if (task != NULL) {
             account_add(&task->usage, report->samples[i].reading);
+            gpu_use_add(report->gpu_use, report->samples[i].gpus, &task->usage.usage);
             usages[count++] = (struct agent_usage){.task = task->ref, .usage = task->usage.usage};
         }
     }
     account_add(&report->host, report->host_reading);
     report->host.usage.has_memory_peak = false; /* since this daemon was started: of no use */
     report->host.usage.memory_peak_bytes = 0;
+    const struct gpus_range all = {.first = 0, .end = daemon->gpus->host.usable};
+    gpu_use_add(report->gpu_use, all, &report->host.usage);
     if (daemon->linked) {
         link_send(daemon,
             &(struct agent_up){.type = AGENT_UP_HEARTBEAT,
@@ -178,9 +185,19 @@ static void after_reading(void *user)
     arm(report);
 }
 
-/* Copies what the thread reads of the tasks that run. */
-static void take_tasks(struct usage_report *report)
+/* Those of a task's slot; none where it has none. */
+static struct gpus_range usage_report_gpus(const struct daemon *daemon, int32_t slot)
 {
+    uint32_t slots = (uint32_t)daemon->options.slots;
+    return slot >= 0 && (uint32_t)slot < slots
+               ? gpus_of_slot(daemon->gpus->host.usable, slots, (uint32_t)slot)
+               : (struct gpus_range){.first = 0};
+}
+
+/* Copies what the thread reads of the tasks that run. True: one of them has a GPU. */
+static bool take_tasks(struct usage_report *report)
+{
+    bool gpus = false;
     size_t room = agent_task_count(report->daemon->agent);
     room = room < LIMIT_SLOTS_PER_WORKER ? room : LIMIT_SLOTS_PER_WORKER;
     report->samples = calloc(room + 1, sizeof *report->samples);
@@ -190,17 +207,20 @@ static void take_tasks(struct usage_report *report)
     for (; memory && task != NULL && report->count < room; task = task->next) {
         struct agent_process process;
         if (agent_task_process(report->daemon->agent, task->ref, &process)) {
+            struct gpus_range range = usage_report_gpus(report->daemon, process.gpu_slot);
+            gpus = gpus || range.first < range.end;
             report->samples[report->count++] = (struct usage_sample){
-                .task = task->ref, .pid = process.pid, .group = *process.group};
+                .task = task->ref, .pid = process.pid, .group = *process.group, .gpus = range};
         }
     }
+    return gpus;
 }
 
 static void on_usage_timer(uv_timer_t *timer)
 {
     struct usage_report *report = timer->data;
     if (!report->daemon->closes && report->daemon->agent != NULL) {
-        take_tasks(report);
+        gpu_use_turn(report->gpu_use, take_tasks(report));
         file_work_start(
             &report->work, &report->daemon->file_pool, read_in_thread, after_reading, report);
     }
@@ -213,6 +233,11 @@ cadre_status usage_report_open(struct daemon *daemon, struct cadre_error *error)
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to measure what tasks use");
     }
+    cadre_status status = gpu_use_open(daemon, &report->gpu_use, error);
+    if (status != CADRE_OK) {
+        free(report);
+        return status;
+    }
     report->daemon = daemon;
     uv_timer_init(rpc_loop_uv(daemon->loop), &report->timer);
     report->timer.data = report;
@@ -224,6 +249,7 @@ cadre_status usage_report_open(struct daemon *daemon, struct cadre_error *error)
 void usage_report_close(struct daemon *daemon)
 {
     if (daemon->usage_report != NULL) {
+        gpu_use_close(daemon->usage_report->gpu_use);
         uv_close((uv_handle_t *)&daemon->usage_report->timer, NULL);
     }
 }
@@ -233,6 +259,7 @@ void usage_report_free(struct usage_report *report)
     if (report != NULL) {
         free(report->samples);
         free(report->sessions);
+        gpu_use_free(report->gpu_use);
         free(report);
     }
 }

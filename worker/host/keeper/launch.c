@@ -27,9 +27,10 @@ static void reset_signals(void)
 
 /* Sets descriptors 0 to 2; sources are copied to higher numbers first. The copies close with the
  * exec. */
-static bool set_streams(const int outputs[2])
+static bool set_streams(const struct launch *launch)
 {
-    int sources[3] = {open("/dev/null", O_RDONLY | O_CLOEXEC), outputs[0], outputs[1]};
+    int sources[3] = {launch->input != 0 ? launch->input : open("/dev/null", O_RDONLY | O_CLOEXEC),
+        launch->outputs[0], launch->outputs[1]};
     for (int i = 0; i < 3; i++) {
         sources[i] = sources[i] < 0 ? -1 : fcntl(sources[i], F_DUPFD_CLOEXEC, 3);
         if (sources[i] < 0) {
@@ -64,7 +65,7 @@ static bool keep_inherited(int fd)
 
 _Noreturn static void be_child(const struct launch *launch, pid_t parent, int report_fd)
 {
-    bool begun = setsid() >= 0 && set_streams(launch->outputs);
+    bool begun = setsid() >= 0 && set_streams(launch);
     bool entered = begun && chdir(launch->folder) == 0;
     if (entered && keep_inherited(launch->inherited) && confine_self(&launch->confinement, NULL) &&
         die_with(parent)) {

@@ -14,6 +14,7 @@ struct launch {
     char **argv;
     char **environment;
     const char *folder;
+    int input;      /* standard input, above 2; stays the caller's; 0: /dev/null */
     int outputs[2]; /* standard output and error; stay the caller's */
     bool terminal;  /* for the keeper: both are a pseudo-terminal, else pipes */
     int inherited;  /* another descriptor that it has, under its number, above 2; -1: none */
@@ -21,8 +22,8 @@ struct launch {
 };
 
 /* Returns 0 and the pid, or the errno of a failure, negated when it cannot enter its folder. The
- * child leads a session of its own, reads /dev/null, has every signal at its default, and is
- * killed by the kernel when the calling thread ends, however that ends. */
+ * child leads a session of its own, has every signal at its default, and is killed by the kernel
+ * when the calling thread ends, however that ends. */
 int launch_process(const struct launch *launch, pid_t *ret_pid);
 
 #endif

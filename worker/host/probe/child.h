@@ -12,6 +12,11 @@
 #include "common/gpus/host_gpus.h"
 
 #define CHILD_OUTPUT_BYTES_MAX ((size_t)256 * 1024)
+#define CHILD_PATH_BYTES       4096
+
+/* Which program answers: CADRE_DEVICES_PROGRAM, else cadre-devices beside the one that runs. False:
+ * the path is too long, or not known. */
+bool child_find_program(char ret_path[CHILD_PATH_BYTES]);
 
 struct child {
     const char *program; /* with a slash in it; run with the one argument --json */
@@ -35,9 +40,9 @@ cadre_status child_run(
     const struct child *child, struct child_output *ret_output, struct cadre_error *error);
 
 /* What `cadre-devices --json` prints:
- *  *     {"devices": [{"name", "uuid", "bus", "memory_bytes", "compute_major", "compute_minor"}],
+ *     {"devices": [{"name", "uuid", "bus", "memory_bytes", "compute_major", "compute_minor"}],
  *      "driver", "runtime", "nccl", "reason"}
- *  * and more, which is for people. */
+ * and more, which is for people. */
 
 /* Parses any bytes. INVALID_ARGUMENT: the message names the fault; then *ret_gpus is undefined.
  * Texts that are too long are cut, what is not printable in them becomes "?". */

@@ -98,28 +98,12 @@ static const char *find_variable(char *const *environment, const char *name)
     return NULL;
 }
 
-static bool find_program(char path[4096])
-{
-    const char *given = getenv("CADRE_DEVICES_PROGRAM");
-    if (given != NULL && given[0] != '\0') {
-        return snprintf(path, 4096, "%s", given) < 4096;
-    }
-    ssize_t length = readlink("/proc/self/exe", path, 4096 - sizeof "cadre-devices");
-    if (length <= 0) {
-        return false;
-    }
-    path[length] = '\0';
-    char *slash = strrchr(path, '/');
-    memcpy(slash != NULL ? slash + 1 : path, "cadre-devices", sizeof "cadre-devices");
-    return true;
-}
-
 static void find_gpus_ask(const struct host_gpus_search *search, struct host_gpus *gpus)
 {
-    char path[4096] = "";
+    char path[CHILD_PATH_BYTES] = "";
     struct cadre_error error = {0};
     const char *program = search->program;
-    if (program == NULL && find_program(path)) {
+    if (program == NULL && child_find_program(path)) {
         program = path;
     }
     if (program == NULL || access(program, X_OK) != 0) {

@@ -13,9 +13,11 @@
 #include "worker/library/device/device.h"
 #include "common/gpus/host_gpus.h"
 #include "common/gpus/pci_gpus.h"
+#include "worker/library/list_devices/use.h"
 
 struct devices_options {
     bool json;
+    bool use;
     char *bus;
 };
 
@@ -28,13 +30,24 @@ static const struct option_row rows[] = {
     {ROW(FLAG, "json", json, NULL, NULL), .help = "Print JSON instead; its keys are stable."},
     {ROW(TEXT, "pci", bus, "FOLDER", PCI_FOLDER),
         .help = "Where the kernel lists what is on the PCI bus."},
+    {ROW(FLAG, "use", use, NULL, NULL),
+        .help = "Answer each text line of standard input by one: PERCENT,BYTES of each named GPU, "
+                "separated by spaces, - for what is not known; until the input ends. cadre-worker "
+                "runs it so while a task has a GPU."},
 };
 
 static const struct option_table table = {.program = "cadre-devices",
     .title = "show the GPUs that a program of Cadre would use here",
+    .usage = "[UUID...]",
     .summary = "Shows the GPUs that a Cadre program started here and now would use, and why others "
                "of this host are not among them. CUDA_VISIBLE_DEVICES, CADRE_DEVICES, CADRE_PLUGIN "
                "and CADRE_NCCL count as they do for such a program.",
+    .notes = "Use, of each second until Ctrl-C:\n"
+             "  while sleep 1; do echo; done | cadre-devices --use GPU-3f0c1d52-...\n"
+             "PERCENT is of the time in which a kernel ran, BYTES is memory in use, of whatever "
+             "program: as in\nnvidia-smi, and from the same library (NVML). It has no PERCENT of a "
+             "MIG instance.\n",
+    .positionals_max = LIMIT_GPUS_PER_WORKER,
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0]};
 
@@ -195,15 +208,36 @@ static FILE *open_answer(void)
     return out;
 }
 
-static int list_devices_main_run(const struct devices_options *options)
+/* UUIDs and --use come together. */
+static cadre_status list_devices_main_check(
+    const struct devices_options *options, size_t names, struct cadre_error *error)
+{
+    if (options->use && names == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--use is of GPUs by their UUIDs, which cadre-devices prints: name one or more");
+    }
+    if (!options->use && names > 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "UUIDs are named with --use only; without it all GPUs are shown");
+    }
+    return CADRE_OK;
+}
+
+static int list_devices_main_run(
+    const struct devices_options *options, char *const *names, size_t count)
 {
     static struct look look;
     FILE *out = open_answer();
     if (out == NULL) {
         return 1;
     }
-    look_around(options->bus, &look);
-    bool good = options->json ? print_json(&look, out) : print_table(&look, out);
+    bool good = false;
+    if (options->use) {
+        good = use_answer_all(names, count, stdin, out);
+    } else {
+        look_around(options->bus, &look);
+        good = options->json ? print_json(&look, out) : print_table(&look, out);
+    }
     return fclose(out) == 0 && good ? 0 : 1;
 }
 
@@ -221,7 +255,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "cadre-devices: %s\n", error.text);
         code = 2;
     } else if (!options_answer(&table, &options, &result, stdout)) {
-        code = list_devices_main_run(&options);
+        size_t count = (size_t)(argc - result.first);
+        if (list_devices_main_check(&options, count, &error) == CADRE_OK) {
+            code = list_devices_main_run(&options, argv + result.first, count);
+        } else {
+            fprintf(stderr, "cadre-devices: %s\n", error.text);
+            code = 2;
+        }
     }
     options_free(&table, &options);
     return code;
