@@ -22,6 +22,16 @@ uint64_t clock_monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000 * CADRE_US_PER_S + (uint64_t)now.tv_nsec;
 }
 
+uint64_t clock_boot_us(void)
+{
+    return read_us(CLOCK_BOOTTIME);
+}
+
+uint64_t clock_thread_cpu_us(void)
+{
+    return read_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t clock_wall_us(void)
 {
     return read_us(CLOCK_REALTIME);

@@ -20,6 +20,13 @@ uint64_t clock_monotonic_ns(void);
  * their containers, as long as these share its clock. */
 uint64_t clock_monotonic_id(void);
 
+/* CLOCK_BOOTTIME: for what ends at a time that may be hours away. It goes on while the host is
+ * suspended, and is not set as the wall clock is. */
+uint64_t clock_boot_us(void);
+
+/* CPU that the calling thread has used. */
+uint64_t clock_thread_cpu_us(void);
+
 /* CLOCK_REALTIME since 1970: for people and records only, never for a decision. */
 uint64_t clock_wall_us(void);
 

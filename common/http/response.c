@@ -2,6 +2,7 @@
 #include "common/http/response.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,11 @@ static void add_headers(struct MHD_Response *mhd, const struct http_content *con
     }
     if (content->closes) {
         MHD_add_response_header(mhd, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+    if (content->poll_ms > 0) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", (unsigned)content->poll_ms);
+        MHD_add_response_header(mhd, "Cadre-Poll-Ms", text);
     }
     if (content->status == MHD_HTTP_UNAUTHORIZED) {
         MHD_add_response_header(mhd, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 #include "common/http/exposition.h"
@@ -25,6 +26,9 @@ struct http_content {
                           not be kept at all */
     const char *allow; /* of a status 405: the methods; NULL: GET and HEAD */
     bool closes;       /* the connection behind it, as monitors expect */
+    /* "Cadre-Poll-Ms": a browser that polls should wait so long until it asks again; 0: as it
+     * does with few connections. */
+    uint32_t poll_ms;
 };
 
 struct http_response;

@@ -16,6 +16,7 @@
 #include "common/http/exposition.h"
 #include "common/http/listen.h"
 #include "common/http/origin.h"
+#include "common/http/pacing.h"
 #include "common/http/request_state.h"
 #include "common/http/visits.h"
 
@@ -26,6 +27,8 @@
  * one by one do not wake the loop each. */
 #define CALM_CONNECTIONS 64
 #define BUSY_RUN_MS      40
+
+#define RUNS_MAX 16 /* of libmicrohttpd in a row: one accepts 10 connections */
 
 #define CUT_MAX    32U /* connections that are being closed to make room */
 #define TLS_SUITES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -39,9 +42,10 @@ struct http_server {
     unsigned handles; /* that are not closed yet */
     struct visits visits;
     struct http_requests requests;
+    struct pacing pacing;
     uint64_t looked_us; /* when slow connections were last looked for */
     bool busy;          /* the timer runs libmicrohttpd, and its epoll is not watched */
-    bool closed_some;   /* connections, in this run */
+    bool changed;       /* connections came or went in this run */
 };
 
 /* ---- the answer ---- */
@@ -230,6 +234,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = user;
+    server->changed = true;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -238,7 +243,6 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
                                 : NULL;
         return;
     }
-    server->closed_some = true;
     visits_remove(&server->visits, *context);
 }
 
@@ -247,9 +251,8 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 static void on_timer(uv_timer_t *timer);
 static void on_ready(uv_poll_t *poll, int status, int events);
 
-static void watch_epoll(struct http_server *server)
+static void watch_epoll(struct http_server *server, bool busy)
 {
-    bool busy = server->visits.count > CALM_CONNECTIONS;
     if (busy && !server->busy) {
         uv_poll_stop(&server->poll);
     } else if (!busy && server->busy) {
@@ -258,24 +261,38 @@ static void watch_epoll(struct http_server *server)
     server->busy = busy;
 }
 
+/* All that clients ask for. Connections beyond those that one run accepts, or that became free in
+ * it, are offered only by the next. */
+static void serve_clients(struct http_server *server)
+{
+    server->changed = true;
+    for (unsigned i = 0; i < RUNS_MAX && server->changed; i++) {
+        server->changed = false;
+        (void)MHD_run(server->daemon);
+    }
+}
+
 static void http_server_run(struct http_server *server)
 {
     uint64_t now_us = clock_monotonic_us();
+    uint64_t began_us = clock_thread_cpu_us();
     if (now_us - server->looked_us >= CADRE_US_PER_S) {
         server->looked_us = now_us;
         visits_cut(&server->visits, now_us, HTTP_REQUEST_MAX_US);
     }
-    do { /* a connection that became free is offered only by the next run */
-        server->closed_some = false;
-        (void)MHD_run(server->daemon);
-    } while (server->closed_some);
+    serve_clients(server);
+    uint64_t used_us = clock_thread_cpu_us() - began_us;
+    uint64_t held_us = pacing_charge(&server->pacing, now_us, used_us);
+    watch_epoll(server, held_us > 0 || server->visits.count > CALM_CONNECTIONS);
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     bool waits = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES;
-    watch_epoll(server);
     uint64_t longest_ms = server->busy ? BUSY_RUN_MS : CADRE_US_PER_S / CADRE_US_PER_MS;
-    if (server->visits.count > 0 && (!waits || wait_ms > longest_ms)) {
+    if ((server->busy || server->visits.count > 0) && (!waits || wait_ms > longest_ms)) {
         waits = true;
         wait_ms = longest_ms;
+    }
+    if (wait_ms < held_us / CADRE_US_PER_MS) {
+        wait_ms = held_us / CADRE_US_PER_MS;
     }
     if (waits) {
         uv_timer_start(&server->timer, on_timer, wait_ms, 0);
@@ -289,11 +306,13 @@ static void on_timer(uv_timer_t *timer)
     http_server_run(timer->data);
 }
 
-/* Not at once: a page may answer from wherever it is. */
+/* Not at once: a page may answer from wherever it is. A busy server's timer is running. */
 static void on_answer(void *user)
 {
     struct http_server *server = user;
-    uv_timer_start(&server->timer, on_timer, 0, 0);
+    if (!server->busy) {
+        uv_timer_start(&server->timer, on_timer, 0, 0);
+    }
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
@@ -425,6 +444,11 @@ cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options 
         *ret_port = port;
     }
     return CADRE_OK;
+}
+
+uint32_t http_server_poll_ms(const struct http_server *server)
+{
+    return server != NULL ? pacing_poll_ms(server->visits.count) : HTTP_POLL_MS;
 }
 
 void http_server_reload_tls(struct http_server **server, const struct tls_material *tls)

@@ -188,6 +188,7 @@ class Standin:
     def __init__(self, may=True):
         self.may = may
         self.posted = []
+        self.poll_ms = None  # with what time between two polls it answers
         self.tokens = set()  # that came in headers
         self.port = 0
         self.server = None
@@ -221,6 +222,8 @@ class Standin:
                     for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))),
                                         ("Content-Security-Policy", POLICY), ("Cache-Control", "no-store")):
                         self.send_header(name, value)
+                    if standin.poll_ms is not None:
+                        self.send_header("Cadre-Poll-Ms", str(standin.poll_ms))
                     self.end_headers()
                     self.wfile.write(body)
                 except OSError:

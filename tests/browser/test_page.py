@@ -227,6 +227,21 @@ def test_a_hidden_tab_asks_nothing():
         check(not any("/logs?" in url for url in page.asked()), "logs are asked for only where they are shown")
 
 
+def test_it_asks_as_seldom_as_the_coordinator_says():
+    with Standin() as standin, Browser() as page:
+        standin.poll_ms = 3_600_000
+        opened(page, standin, f"#/jobs/{STORY}")
+        wait_for("each was asked for", lambda: len(polls(page.asked())) >= 2)
+        page.run("window.askedSince = performance.now()")
+        wait_for("a few seconds pass in the tab", lambda: page.run("return performance.now() - askedSince > 2500"))
+        asked = polls(page.asked())
+        check_equal(sorted(asked), sorted(set(asked)), "none is asked for again")
+
+
+def polls(urls):
+    return [url for url in urls if "/api/" in url]
+
+
 def test_actions_are_confirmed_and_need_a_role():
     with Standin() as standin, Browser() as page:
         opened(page, standin, f"#/jobs/{STORY}")

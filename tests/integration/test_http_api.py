@@ -152,12 +152,15 @@ def test_many_and_slow_clients():
         port = http_port(here)
         job = cluster.client.submit(trainer(), workers=2, arguments=["100000000"])
         wait_for("it runs", lambda: cluster.client.get(job).position > 0)
+        check_equal(request(port, "/api/version")[2]["Cadre-Poll-Ms"], "1000", "how often one browser asks")
         many = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(200)]
         for connection in many:
             connection.sendall(f"GET /api/jobs/{job} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         check_equal(ask(here, "/healthz")[:2], (200, "ok\n"), "with 200 beside it")
         for connection in many:
             check(connection.recv(16).startswith(b"HTTP/1.1 200"), "each is answered")
+        poll_ms = int(request(port, "/api/cluster")[2]["Cadre-Poll-Ms"])
+        check(2000 <= poll_ms <= 4000, f"with 200 connections a browser asks every {poll_ms} ms")
         silent = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(700)]
         check_equal(ask(here, "/healthz")[:2], (200, "ok\n"), "with more than there may be")
         check_equal(ask(here, "/metrics")[0], 200, "a scrape")

@@ -44,8 +44,9 @@ void api_refuse_use(
 
 /* The object as text, which it takes over; NULL: no memory. In any thread. */
 char *api_text(json_t *json);
-/* A response with the text, which it takes over and which may be NULL; NULL: no memory. */
-struct http_response *api_response(unsigned status, char *text);
+/* A response to those who poll, with the text, which it takes over and which may be NULL; NULL: no
+ * memory. */
+struct http_response *api_response(const struct daemon *daemon, char *text);
 
 /* How long an answer is good that took so long to be made: whatever browsers ask for, and how many
  * they are, one and the same answer costs 1% of a core at most, as long as it may be that old. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/http/server.h"
 #include "coordinator/daemon/pages/api.h"
 #include "coordinator/daemon/pages/pages.h"
 
@@ -17,23 +18,24 @@ char *api_text(json_t *json)
     return text;
 }
 
-/* `allow`: as http_content has it. */
-static struct http_response *response_of(unsigned status, char *text, const char *allow)
+/* The content without its text, which is taken over. */
+static struct http_response *response_of(struct http_content content, char *text)
 {
     if (text == NULL) {
         return NULL;
     }
-    return http_response_new(&(const struct http_content){.status = status,
-        .type = HTTP_TYPE_JSON,
-        .bytes = text,
-        .size = strlen(text),
-        .release = free,
-        .allow = allow});
+    content.type = HTTP_TYPE_JSON;
+    content.bytes = text;
+    content.size = strlen(text);
+    content.release = free;
+    return http_response_new(&content);
 }
 
-struct http_response *api_response(unsigned status, char *text)
+struct http_response *api_response(const struct daemon *daemon, char *text)
 {
-    return response_of(status, text, NULL);
+    const struct http_content content = {
+        .status = 200, .poll_ms = http_server_poll_ms(daemon->http)};
+    return response_of(content, text);
 }
 
 uint64_t api_good_us(uint64_t made_us, uint64_t max_us)
@@ -52,7 +54,7 @@ void api_keep(
 
 void api_answer(const struct api_request *api, json_t *json)
 {
-    struct http_response *response = api_response(200, api_text(json));
+    struct http_response *response = api_response(api->daemon, api_text(json));
     uint64_t made_us = clock_monotonic_us() - api->began_us;
     api_keep(api->daemon, api->key, response, api_good_us(made_us, API_GOOD_US_MAX));
     http_answer(api->request, response);
@@ -68,7 +70,7 @@ static json_t *of_error(const struct cadre_error *error)
 
 struct http_response *api_refuse(unsigned status, const struct cadre_error *error)
 {
-    return response_of(status, api_text(of_error(error)), NULL);
+    return response_of((struct http_content){.status = status}, api_text(of_error(error)));
 }
 
 void api_fail(const struct api_request *api, const struct cadre_error *error)
@@ -79,7 +81,8 @@ void api_fail(const struct api_request *api, const struct cadre_error *error)
 void api_refuse_use(
     const struct api_request *api, unsigned status, bool acts, const struct cadre_error *error)
 {
-    http_answer(api->request, response_of(status, api_text(of_error(error)), acts ? "POST" : NULL));
+    const struct http_content content = {.status = status, .allow = acts ? "POST" : NULL};
+    http_answer(api->request, response_of(content, api_text(of_error(error))));
 }
 
 void api_forget(struct daemon *daemon)

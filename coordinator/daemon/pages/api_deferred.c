@@ -137,7 +137,7 @@ static struct http_response *make_response(struct api_deferred *deferred)
     if (error->code != CADRE_OK) {
         return api_refuse(http_status_of(error->code), error);
     }
-    struct http_response *response = api_response(200, deferred->text);
+    struct http_response *response = api_response(deferred->daemon, deferred->text);
     deferred->text = NULL;
     uint64_t good_us = api_good_us(deferred->made_us, deferred->good_us_max);
     api_keep(deferred->daemon, deferred->key, response,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What browsers cost the coordinator: its CPU beside a job with steps of 1 ms, without and with 200 of them."""
+"""What browsers cost the coordinator: its CPU beside a job with steps of 1 ms, without and with 200 of them; deaf ones
+ask once a second whatever the coordinator says."""
 import os
 import time
 
@@ -7,7 +8,8 @@ from driver import programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "the coordinator's CPU beside a job with steps of 1 ms, and HTTP clients that poll once a second"
-CLIENTS = (0, 200)
+CLIENTS = 200
+ROWS = {"no clients": None, f"{CLIENTS} clients": (), f"{CLIENTS} deaf clients": ("deaf",)}
 SECONDS = 10
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOWN = (("CPU, % of a core", "cpu_percent"), ("CPU of a step, us", "cpu_step_us"), ("steps/s", "steps_per_s"),
@@ -23,13 +25,13 @@ def cpu_s(pid):
     return total / 1e9
 
 
-def watched(cluster, port, job, clients):
+def watched(cluster, port, job, asking):
     pid = cluster.coordinator.process.pid
     began_s, began_cpu_s, position = time.monotonic(), cpu_s(pid), cluster.client.get(job).position
     found = {}
-    if clients > 0:
+    if asking is not None:
         said = programs.run(programs.DEBIAN_PYTHON, "-B", os.path.join(HERE, "clients.py"), str(port), str(job),
-                            str(clients), str(SECONDS))
+                            str(CLIENTS), str(SECONDS), *asking)
         found = programs.figures(said)
     else:
         time.sleep(SECONDS)
@@ -53,23 +55,18 @@ def run_round(samples):
     with Cluster(workers=1, slots=1, coordinator=OPEN) as cluster:
         job = cluster.client.submit(program, arguments=[str(10 ** 9), "1000", "1"])
         wait_for("it runs", lambda: (info := cluster.client.get(job)).state == RUNNING and info.position > 100)
-        for clients in CLIENTS:
-            samples.measure(f"{clients} clients", clients,
-                            lambda c=clients: watched(cluster, http_port(cluster.coordinator), job, c))
+        for row, asking in ROWS.items():
+            samples.measure(row, "", lambda a=asking: watched(cluster, http_port(cluster.coordinator), job, a))
         cluster.cadre("cancel", str(job))
 
 
 def report(samples):
-    rows = []
-    for clients in CLIENTS:
-        row = f"{clients} clients"
-        rows.append([row, *(shown(samples.median(row, clients, name)) for _, name in SHOWN),
-                     percent(samples.disturbed(row))])
+    rows = [[row, *(shown(samples.median(row, "", name)) for _, name in SHOWN), percent(samples.disturbed(row))]
+            for row in ROWS]
     print_table(["", *(title for title, _ in SHOWN), "others"], rows)
     # A step costs the coordinator something, and clients that share its CPUs make fewer of them.
-    step_us = samples.median("0 clients", 0, "cpu_step_us")
-    row, column = f"{CLIENTS[-1]} clients", CLIENTS[-1]
-    used, steps_per_s = samples.median(row, column, "cpu_percent"), samples.median(row, column, "steps_per_s")
-    if step_us is not None and used is not None:
-        more = used - step_us * steps_per_s / 1e4
-        print(f"  more with {CLIENTS[-1]} clients, at as many steps: {more:.2f}% of a core")
+    step_us = samples.median("no clients", "", "cpu_step_us")
+    for row, asking in ROWS.items():
+        used, steps_per_s = samples.median(row, "", "cpu_percent"), samples.median(row, "", "steps_per_s")
+        if asking is not None and step_us is not None and used is not None:
+            print(f"  more with {row}, at as many steps: {used - step_us * steps_per_s / 1e4:.2f}% of a core")

@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "common/base/clock.h"
+#include "common/http/pacing.h"
 #include "common/http/server.h"
 #include "tests/lib/test.h"
 
@@ -78,12 +79,32 @@ static void show_large(void *user, struct http_request *request)
     http_answer(request, http_response_new(&content));
 }
 
+static uint64_t cost_us;     /* CPU that an answer of "/cost" takes */
+static uint64_t served_us;   /* when it was asked last */
+static unsigned served;      /* how often */
+static unsigned served_runs; /* in so many runs of the server */
+
+static void show_cost(void *user, struct http_request *request)
+{
+    (void)user;
+    static uint64_t run_ms;
+    uint64_t began_us = clock_thread_cpu_us();
+    served_runs += served == 0 || uv_now(&loop) != run_ms;
+    run_ms = uv_now(&loop);
+    served_us = clock_monotonic_us();
+    served++;
+    while (clock_thread_cpu_us() - began_us < cost_us) {
+    }
+    http_answer(request, http_response_text(200, true, "at a cost"));
+}
+
 static const struct http_page pages[] = {
     {.path = "/page", .summary = "a page", .serve = show},
     {.path = "/below/", .serve = show_rest, .refuse = refuse, .own_only = true},
     {.path = "/act", .serve = show_body, .acts = true},
     {.path = "/later", .serve = wait_with_answer},
     {.path = "/large", .serve = show_large},
+    {.path = "/cost", .serve = show_cost},
 };
 
 #define PAGES (sizeof pages / sizeof pages[0])
@@ -101,6 +122,9 @@ static int set_up(void **state)
     struct cadre_error error = {0};
     uv_loop_init(&loop);
     status = 200;
+    cost_us = 0;
+    served = 0;
+    served_runs = 0;
     assert_ok(open_at("127.0.0.1:0", &error), &error);
     return 0;
 }
@@ -382,6 +406,59 @@ static void silent_ones_do_not_stay_in_the_way(void **state)
     }
 }
 
+static const char cost[] = "GET /cost HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/* What is more than its share delays the next one, on whatever connection it comes, and all are
+ * answered. */
+static void requests_take_a_part_of_a_core(void **state)
+{
+    (void)state;
+    struct answer answer;
+    cost_us = HTTP_CPU_BURST_US + 4000;
+    assert_true(begins(exchange(cost, &answer), "HTTP/1.1 200 "));
+    uint64_t first_us = served_us;
+    assert_true(begins(exchange(cost, &answer), "HTTP/1.1 200 "));
+    assert_int_equal(served, 2);
+    assert_true(served_us - first_us >= 4000 * HTTP_CPU_SHARE - cost_us);
+}
+
+/* A client that goes while the server is held leaves it serving. */
+static void a_held_server_serves_again(void **state)
+{
+    (void)state;
+    struct answer answer;
+    cost_us = HTTP_CPU_BURST_US + 1000;
+    int fd = dial();
+    assert_int_equal(send(fd, cost, sizeof cost - 1, MSG_NOSIGNAL), sizeof cost - 1);
+    close(fd);
+    assert_true(begins(exchange(cost, &answer), "HTTP/1.1 200 "));
+}
+
+#define MANY 150
+
+static bool all_are_served(void *data)
+{
+    uv_run(&loop, UV_RUN_NOWAIT);
+    return served == *(const unsigned *)data;
+}
+
+/* Those that come between two runs are served in one or two, not ten at a time. */
+static void many_that_come_at_once_are_served_at_once(void **state)
+{
+    (void)state;
+    int fds[MANY];
+    const unsigned all = MANY;
+    for (size_t i = 0; i < MANY; i++) {
+        fds[i] = dial();
+        assert_int_equal(send(fds[i], cost, sizeof cost - 1, MSG_NOSIGNAL), sizeof cost - 1);
+    }
+    assert_true(test_wait(all_are_served, (void *)(uintptr_t)&all, 30 * CADRE_US_PER_S));
+    assert_in_range(served_runs, 1, 3);
+    for (size_t i = 0; i < MANY; i++) {
+        close(fds[i]);
+    }
+}
+
 static bool is_closed(void *data)
 {
     char byte[4096];
@@ -482,7 +559,9 @@ int main(void)
         TEST(a_request_is_read), TEST(headers_keep_browsers_at_home), TEST(other_sites_are_refused),
         TEST(a_page_acts), TEST(a_connection_stays_for_the_next_request),
         TEST(an_answer_may_come_later), TEST(an_answer_may_come_too_late),
-        TEST(silent_ones_do_not_stay_in_the_way), TEST(those_who_do_not_read_are_not_waited_for),
+        TEST(requests_take_a_part_of_a_core), TEST(a_held_server_serves_again),
+        TEST(many_that_come_at_once_are_served_at_once), TEST(silent_ones_do_not_stay_in_the_way),
+        TEST(those_who_do_not_read_are_not_waited_for),
         TEST(addresses_are_checked), TEST(bad_tls_files_are_refused), TEST(loopback_is_plain_http)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,13 @@
 const KEY = "cadre.token";
 const DEADLINE_MS = 15000;
 
+let poll_ms = 0;
+
+// How long the coordinator, which knows how many browsers it serves, asks those that poll to wait; 0: as they like.
+export function pollMs() {
+  return poll_ms;
+}
+
 // Takes the token out of "#/token=..." (or "#token=..."), so that it is in no history entry and no bookmark.
 export function takeToken() {
   const found = /^#\/?token=([^&/]+)/.exec(location.hash);
@@ -38,6 +45,7 @@ async function request(path, options, signal) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "UNAVAILABLE", "The coordinator does not answer.");
   }
+  if (response.ok) poll_ms = Number(response.headers.get("Cadre-Poll-Ms")) || 0;
   let body = null;
   try {
     body = await response.json();

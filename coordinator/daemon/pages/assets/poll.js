@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which answers the view wants, each asked again some time after it came. Nothing is asked while the tab is hidden.
+// Which answers the view wants, each asked again some time after it came, or later where the coordinator asks for that.
+// Nothing is asked while the tab is hidden.
 // When the coordinator does not answer, the times between two tries double up to 10 s, and `away` says since when.
 
-import { get } from "./api.js";
+import { get, pollMs } from "./api.js";
 
 const BACKOFF_MAX_MS = 10000;
 
@@ -75,7 +76,7 @@ export class Poller {
       this.results.set(entry.key, { data, error: null });
       this.failures = 0;
       this.away = null;
-      if (entry.done?.(data)) delay_ms = null;
+      delay_ms = entry.done?.(data) ? null : Math.max(delay_ms, pollMs());
     } catch (error) {
       if (abort.signal.aborted) return;
       delay_ms = this.failed(entry, error, delay_ms);
