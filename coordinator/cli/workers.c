@@ -45,7 +45,8 @@ int verb_workers(const struct cli *cli, int argc, char **argv)
                    "with each GPU of its host, the slot that has it, or why no task gets it.",
         .notes = "GPUS are those that tasks get. The slots of a worker share them out: with one "
                  "slot a task\nhas all of them, with as many slots as GPUs each task has one "
-                 "(cadre-worker --slots, --gpus).\n",
+                 "(cadre-worker --slots, --gpus).\nA percent behind them is how much of the time "
+                 "they ran kernels, while a task has one: their mean.\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 1};

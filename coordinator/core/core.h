@@ -488,8 +488,7 @@ struct core_task_view {
     uint32_t pid;
     bool has_exit;
     struct task_exit exit; /* without its text, which is only in the record */
-    bool sent_hello;
-    bool collected;
+    bool sent_hello, collected;
     uint32_t rank; /* UINT32_MAX: not in the roster */
     uint32_t replicas;
     char mesh_address[LIMIT_ADDRESS_BYTES];
@@ -502,36 +501,37 @@ struct core_task_view {
     uint64_t waited_us; /* sum of waits of over a second for the slot's tasks, since core_init */
 };
 
+/* A step that does not end although no task died, once tasks have waited in it for over a second.
+ */
+struct core_stall {
+    uint64_t waited_us, step; /* for so long; zeroed but for the slot: there is none */
+    uint32_t slot;            /* the task that is waited for; UINT32_MAX: not known */
+    bool slow;                /* for as long as core_options.slow_us and slow_factor say */
+};
+
 struct core_job_view {
     struct job_id job;
     enum job_state state;
-    uint32_t tasks;
-    uint32_t tasks_min;
+    uint32_t tasks, tasks_min;
     uint32_t restarts;
     uint32_t roster;  /* members of the generation; rank r by core_job_member */
     uint32_t workers; /* daemons that have tasks of the job; each by core_job_worker */
     uint32_t queued_before;
     struct generation generation;
-    uint64_t resume;
-    uint32_t source; /* a rank, or SOURCE_NONE */
-    uint64_t released;
+    uint64_t resume, released;
+    uint32_t source;    /* a rank, or SOURCE_NONE */
     uint64_t committed; /* every member of the generation reported it applied; 0: none formed yet */
-    uint64_t checkpoint_at;
-    uint64_t halt_at;
+    uint64_t checkpoint_at, halt_at;
     enum halt_kind halt_kind;
     uint32_t halt_stream;
     bool has_checkpoint; /* the newest published one */
     struct core_checkpoint checkpoint;
     uint64_t published; /* position in releases, also if it is damaged since; or POSITION_NONE */
     struct verified verified; /* newest position whose states were found equal; digest 0: none */
-    /* Tasks that are started now go on from that checkpoint, not from a peer. */
-    bool restores;
+    bool restores; /* tasks that are started now go on from that checkpoint, not from a peer */
     struct ps_job ps_job;
-    uint64_t stalled_us, stalled_step; /* how long a slow step has not ended (0: none), and which */
-    uint32_t stalled_slot;             /* the task that is waited for; UINT32_MAX: not known */
-    bool formed;        /* its tasks are in `generation`; else that has ended, with no plan since */
-    uint32_t waits_for; /* slot waited for for over a second, so long; UINT32_MAX: none, unknown */
-    uint64_t waited_us;
+    bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
+    struct core_stall stall;
 };
 
 /* The job's state for showing; false: not live. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
@@ -123,11 +124,7 @@ static void history_fill_roster(const struct placements *placements, struct turn
 
 static uint64_t hash_of(const char *text)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    }
-    return hash;
+    return XXH3_64bits(text, strlen(text));
 }
 
 /* The core's note is of the newest loss, which may be that of an earlier generation. */
@@ -269,8 +266,8 @@ static void history_note_stall(
     struct engine *engine, struct directory_entry *entry, const struct core_job_view *view)
 {
     struct directory_history *history = &entry->history;
-    bool known = view->stalled_slot != UINT32_MAX;
-    bool again = history->stalled && history->stall_position == view->stalled_step;
+    bool known = view->stall.slot != UINT32_MAX;
+    bool again = history->stalled && history->stall_position == view->stall.step;
     if (again && (history->culprit_known || !known)) {
         return;
     }
@@ -278,12 +275,12 @@ static void history_note_stall(
     if (item == NULL) {
         return;
     }
-    item->event.position = view->stalled_step;
-    item->event.waited_us = view->stalled_us;
+    item->event.position = view->stall.step;
+    item->event.waited_us = view->stall.waited_us;
     if (known) {
         struct core_task_view task;
-        core_job_task(engine->core, entry->id, view->stalled_slot, &task);
-        item->event.slot = view->stalled_slot;
+        core_job_task(engine->core, entry->id, view->stall.slot, &task);
+        item->event.slot = view->stall.slot;
         item->event.incarnation = task.incarnation;
         snprintf(item->worker, sizeof item->worker, "%s", task.worker_name);
         size_t length = strlen(item->text);
@@ -291,10 +288,10 @@ static void history_note_stall(
             task.link.n == 0 ? "; nothing comes from its worker" : "");
     }
     if (!again) {
-        history->stalled_us = item->event.time_us - view->stalled_us;
+        history->stalled_us = item->event.time_us - view->stall.waited_us;
     }
     history->stalled = true;
-    history->stall_position = view->stalled_step;
+    history->stall_position = view->stall.step;
     history->stall_generation = entry->generation;
     history->culprit_known = known;
 }
@@ -327,7 +324,7 @@ void engine_history_changed(struct engine *engine, struct job_id job)
     if (view.committed > entry->history.reached) {
         entry->history.reached = view.committed;
     }
-    if (view.stalled_us > 0) {
+    if (view.stall.slow) {
         history_note_stall(engine, entry, &view);
     } else if (entry->history.stalled) {
         history_note_went_on(engine, entry, &view);
@@ -389,6 +386,18 @@ static void history_note_at(struct engine *engine, const struct directory_entry 
     }
 }
 
+/* It may have slots again already, so what the core shows is of another time. */
+static void history_note_preempted(struct engine *engine, const struct directory_entry *entry)
+{
+    struct core_job_view view;
+    struct turn_event *item = history_add(engine, entry, HISTORY_PREEMPTED);
+    if (item != NULL && core_job(engine->core, entry->id, &view) && view.has_checkpoint) {
+        snprintf(item->text, sizeof item->text,
+            "saved at step %" PRIu64 "; goes on from there when it has slots",
+            view.checkpoint.position);
+    }
+}
+
 static void history_note_diverged(
     struct engine *engine, const struct directory_entry *entry, const struct core_record *record)
 {
@@ -430,7 +439,7 @@ void engine_history_record(struct engine *engine, struct directory_entry *entry,
         history_note_diverged(engine, entry, record);
         break;
     case CORE_RECORD_QUEUED:
-        (void)history_add_shown(engine, entry, HISTORY_PREEMPTED);
+        history_note_preempted(engine, entry);
         break;
     case CORE_RECORD_TASK_EXIT:
         history_note_exit(engine, entry, record);

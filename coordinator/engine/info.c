@@ -216,10 +216,10 @@ void engine_fill_basics(
             ret_info->verified_position = live.verified.position;
             ret_info->verified_digest = live.verified.digest;
         }
-        if (live.waits_for < entry->task_count) {
-            ret_info->wait = (struct job_wait){.slot = live.waits_for,
-                .worker = entry->tasks[live.waits_for].worker,
-                .waited_us = live.waited_us};
+        if (live.stall.slot < entry->task_count) {
+            ret_info->wait = (struct job_wait){.slot = live.stall.slot,
+                .worker = entry->tasks[live.stall.slot].worker,
+                .waited_us = live.stall.waited_us};
         }
     }
     if (entry->end_unstored) { /* shown once it is stored */

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import signal
 import struct
 import subprocess
 import tempfile
@@ -185,6 +186,11 @@ def undisturbed(epochs=EPOCHS, samples=SAMPLES, workers=1):
 
 def pids_of(info):
     return {task.slot: task.pid for task in info.tasks}
+
+
+def kill_all(info):
+    for pid in pids_of(info).values():
+        os.kill(pid, signal.SIGKILL)
 
 
 def wait_training(learning, tasks):

@@ -11,13 +11,8 @@ import tempfile
 from checkpoints import EVERY, damage, published
 from client import FAILED, jobs_pb2
 from cluster import Cluster, trainer
-from learning import EPOCHS, FAST, FAST_WORKER, Learning, pids_of, tensors_of
+from learning import EPOCHS, FAST, FAST_WORKER, Learning, kill_all, tensors_of
 from testing import check, check_equal, check_in, run, wait_for
-
-def kill_all(info):
-    for pid in pids_of(info).values():
-        os.kill(pid, signal.SIGKILL)
-
 
 def shared_folder(cluster):
     folder = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)

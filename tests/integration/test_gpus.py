@@ -234,6 +234,7 @@ def test_the_use_of_gpus_is_shown():
         used = {task["usage"]["gpu_percent"] for job in top["jobs"] for task in job["tasks"]}
         check_equal(used, {59, None}, "cadre top")
         check_in("59% 1.0 KiB", cadre(cluster, "job", str(first)), "for people")
+        check("4 x Played GPU 141.0 GiB  " in cadre(cluster, "workers"), "no percent where one is not known")
         metrics = Metrics(ask(host.daemon, "/metrics")[1])
         of_task = (f"job={first}", "task=0")
         check_equal((metrics["cadre_worker_task_gpu_busy_ratio", *of_task],
@@ -262,6 +263,7 @@ def test_use_that_is_not_answered():
         jobs = [client.submit(HOLDER, arguments=[gate.path], gpus=1) for _ in hosts]
         for job in jobs:
             until_used(cluster, job, 97, 1000)
+        check_in("1 x Played GPU 141.0 GiB, 97%", cadre(cluster, "workers"), "the host's, for people")
         job_on = {usage_of(cluster, job)[0]: job for job in jobs}
         check_equal(sorted(job_on), sorted(broken), "a job on each")
         with open(flag, "wb"):

@@ -5,9 +5,11 @@ import os
 import signal
 import time
 
+import flips
+from checkpoints import EVERY, damage, published
 from cluster import Cluster, script
 from http_api import OPEN, fetch
-from learning import FAST, FAST_WORKER, Learning, pids_of
+from learning import FAST, FAST_WORKER, Learning, kill_all, pids_of
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 def history(cluster, job, *options):
@@ -90,6 +92,83 @@ def test_two_kills_a_stall_and_a_start_of_the_coordinator():
         check_equal(([event["number"] for event in some["events"]], some["more"]), ([4, 5], True), "a page")
         refused = fetch(cluster.coordinator, f"/api/jobs/{job}/history?after=x", 400)
         check_equal(refused["code"], "INVALID_ARGUMENT", "no number")
+
+
+def test_steps_are_undone_and_a_checkpoint_is_lost():
+    """All tasks are killed, twice: all go on from the newest checkpoint, or the one before where that is damaged."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, workers=2, max_restarts=5, checkpoint_every=EVERY, checkpoints_kept=4, allowed=4)
+        published(learning, 8)
+        learning.allow(10)
+        kill_all(learning.until_position(10))
+        learning.until(lambda info: info.generation > 1 and info.position >= 10, "they are where they were")
+        second = of_kind(events(cluster, learning.job), "generation")[1]
+        check_equal((second["position"], second["undone"], second["restarted"]), (8, 2, True), "what is undone")
+        learning.allow(14)
+        learning.until(lambda info: "checkpoint-12." in info.checkpoint and info.position >= 14, "checkpoint 12")
+        damage(cluster, cluster.client, learning.job, (12,))
+        kill_all(learning.get())
+        learning.until(lambda info: "again from the checkpoint of step 8" in info.message, "what it goes on from")
+        learning.allow()
+        learning.end()
+        learning.check_learned()
+        shown = events(cluster, learning.job)
+        lost = of_kind(shown, "checkpoint_lost")
+        check_equal([event["position"] for event in lost], [12], "checkpoints that were lost")
+        check_in("content does not have its hash", lost[0]["text"], "why")
+        after = [event for event in of_kind(shown, "generation") if event["number"] > lost[0]["number"]][0]
+        check_equal((after["position"], after["undone"], after["restarted"]), (8, 6, True), "what is undone with it")
+
+
+def test_a_preemption():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, workers=2, max_restarts=1, allowed=8)
+        os.kill(pids_of(learning.until_position(6))[1], signal.SIGTERM)
+        learning.until(lambda info: "has to leave its machine" in info.message, "the notice")
+        learning.allow()
+        learning.end()
+        shown = events(cluster, learning.job)
+        order = [event["kind"] for event in shown if event["kind"] in ("halted", "preempted", "generation", "ended")]
+        check_equal(order, ["generation", "halted", "preempted", "generation", "ended"], "what happened")
+        halted, preempted = of_kind(shown, "halted")[0], of_kind(shown, "preempted")[0]
+        check_in(f"saved at step {halted['position']}", preempted["text"], "where it goes on")
+        check_equal((preempted["position"], of_kind(shown, "generation")[1]["position"]), (halted["position"],) * 2,
+                    "where it goes on")
+        check_equal(of_kind(shown, "generation")[1]["undone"], 0, "steps that are undone")
+
+
+def test_states_that_differ():
+    with flips.start(3) as cluster:
+        flipping = flips.Flipping(cluster, flips=[flips.Flip(1, 0, 21, "weights", 77)])
+        flipping.end()
+        (position, sentence), = flipping.found()
+        shown = events(cluster, flipping.job)
+        diverged, = of_kind(shown, "diverged")
+        check_equal((diverged["position"], diverged["generation"]), (position, 1), "where and in which generation")
+        check_in("task 1 on worker", diverged["text"], "who")
+        check_in("task 1 on worker", sentence, "who, in the log")
+        after = of_kind(shown, "generation")[1]
+        check(after["number"] > diverged["number"] and after["restarted"], f"what follows: {after}")
+        check(0 < after["undone"] <= position - after["position"], f"what is undone: {after}")
+
+
+def test_the_only_task_of_a_job_stalls():
+    slow = ["--slow-after", "1s", "--slow-factor", "2"]
+    with Cluster(workers=1, coordinator=[*FAST, *slow], worker=FAST_WORKER) as cluster:
+        with open(os.environ.get("CADRE_TEST_TRACED", ""), "rb") as file:
+            job = cluster.client.submit(file.read(), arguments=["steps", "1000000", "function", "0", "50"])
+        info = cluster.client.watch_until(job, lambda info: info.position >= 5, "position 5")
+        stalled = None
+        while stalled is None:  # it may be stopped between two steps, in which it does as it likes
+            os.kill(info.tasks[0].pid, signal.SIGSTOP)
+            began = time.monotonic()
+            while stalled is None and time.monotonic() - began < 4:
+                stalled = next(iter(of_kind(events(cluster, job), "stalled")), None)
+            os.kill(info.tasks[0].pid, signal.SIGCONT)
+        wait_for("it goes on", lambda: of_kind(events(cluster, job), "went_on"))
+        cluster.client.cancel(job)
+        check_equal(stalled["task"], 0, "who")
+        check_in("task 0 on worker w0 is still in it", stalled["text"], "who")
 
 
 def test_what_a_user_sees():

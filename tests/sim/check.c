@@ -234,8 +234,8 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     const struct core_restore_task *task = &job->stored->tasks[record->task_exit.slot];
     bool attempts = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
                     !process->ending && !process->stopped && a->alive;
-    bool member = task->rank != SIM_NONE && process->core.clean && !process->torn &&
-                  !job->plan->keeps_state;
+    bool member =
+        task->rank != SIM_NONE && process->core.clean && !process->torn && !job->plan->keeps_state;
     uint64_t now_us = coordinator_now(sim);
     uint64_t turn_us = sim->scenario.turn_us;
     bool lately = now_us - a->last_seen_us <= turn_us;
@@ -243,9 +243,8 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     bool patient = silent_us + turn_us < SCENARIO_REWIND_US;
     bool stands = job->plan->plain || (member && !job->stored->done);
     if (attempts && patient && stands && !is_alive(sim, job, record->task_exit.slot)) {
-        broken(sim, "REWIND",
-            "job %llu: task %u.%llu on w%u runs, and is given up alone", (ull)job->id.n,
-            process->ref.slot, (ull)process->ref.incarnation, process->agent);
+        broken(sim, "REWIND", "job %llu: task %u.%llu on w%u runs, and is given up alone",
+            (ull)job->id.n, process->ref.slot, (ull)process->ref.incarnation, process->agent);
     }
 }
 
@@ -325,9 +324,8 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
         }
     }
     if (!generation_equal(job->stored->generation, plan->generation)) {
-        broken(sim, "GEN_UP",
-            "job %llu: generation %llu is sent with a nonce that is not recorded", (ull)job->id.n,
-            (ull)plan->generation.number);
+        broken(sim, "GEN_UP", "job %llu: generation %llu is sent with a nonce that is not recorded",
+            (ull)job->id.n, (ull)plan->generation.number);
     }
     if (plan->resume != job->stored->resume) {
         broken(sim, "PERSIST", "job %llu: generation %llu resumes at %llu, recorded is %llu",
@@ -359,10 +357,11 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
     }
 }
 
-/* Rule 23: an epoch's length is recorded before a release that reaches its end. After an epoch that
- * is left early it comes with the next arrivals: what was admitted of that one can cover a short
- * next one whole. It is not required of a generation that went over the end: what was before its
- * first step was recorded earlier, if a task had it. */
+/* Rule 23: an epoch's length is recorded before a release that reaches its end, or what is admitted
+ * behind the run before it, which can cover a short one whole. After an epoch that is left early it
+ * comes with the next arrivals: what was admitted of that one can be longer. It is not required of
+ * a generation that went over the end: what was before its first step was recorded earlier, if a
+ * task had it. */
 static void check_ends(struct sim *sim, const struct job *job, uint64_t up_to)
 {
     const struct mesh *mesh = &sim->meshes[job->mesh];
@@ -372,11 +371,13 @@ static void check_ends(struct sim *sim, const struct job *job, uint64_t up_to)
         if (segment->from + segment->taken < segment->steps) {
             return;
         }
+        uint64_t ahead = end + TASK_STEPS_BEHIND_RUN;
         end += segment->taken;
+        uint64_t due = end > ahead ? end : ahead + 1;
         const struct stream_position *at = &job->durable->at[segment->stream];
         bool known = at->stream != 0 && (at->epoch > segment->epoch ||
                                             (at->epoch == segment->epoch && at->steps != 0));
-        if (segment->stream != 0 && end > mesh->resume && up_to >= end && !known) {
+        if (segment->stream != 0 && end > mesh->resume && up_to >= due && !known) {
             broken(sim, "END",
                 "job %llu: released up to %llu, but the end of segment %u is not recorded",
                 (ull)job->id.n, (ull)up_to, i);
@@ -392,8 +393,8 @@ static void check_controls(
         (!stored->has_control || stored->halt_at != release->halt_at ||
             stored->halt_kind != release->halt_kind ||
             stored->halt_stream != release->halt_stream)) {
-        broken(sim, "PERSIST", "job %llu: a halt at %llu is sent before its record",
-            (ull)job->id.n, (ull)release->halt_at);
+        broken(sim, "PERSIST", "job %llu: a halt at %llu is sent before its record", (ull)job->id.n,
+            (ull)release->halt_at);
     }
     if (release->published != POSITION_NONE && !stored_was_published(stored, release->published)) {
         broken(sim, "PERSIST", "job %llu: the checkpoint of %llu is sent before its record",
@@ -416,8 +417,7 @@ static void check_published(
         bool there = generation_equal(process->core.generation, mesh->generation);
         if (there && knows != POSITION_NONE &&
             (release->published == POSITION_NONE || release->published < knows)) {
-            broken(sim, "PUBLISHED",
-                "job %llu: task %u got %llu as published, and now gets less",
+            broken(sim, "PUBLISHED", "job %llu: task %u got %llu as published, and now gets less",
                 (ull)job->id.n, process->ref.slot, (ull)knows);
         }
     }

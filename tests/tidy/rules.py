@@ -592,7 +592,7 @@ FOREIGN = [
                  "worker/library/input/files/inflate_stream.c", "worker/library/input/files/record_frame.c",
                  "worker/library/input/sources/tfrecord_writer.c",
                  "tests/unit/input/", "tests/unit/series/version_1.c", "tests/fuzz/", "tests/bench/input/"]),
-    (r"xxhash\.h$", ["worker/library/device/memory_hash.c", "tests/unit/device/",
+    (r"xxhash\.h$", ["worker/library/device/memory_hash.c", "coordinator/engine/history.c", "tests/unit/device/",
                     "tests/gpu/plugin/"]),
     (r"openssl/", ["common/base/", "common/rpc/io_hooks.c", "common/tls/", "coordinator/daemon/",
                    "coordinator/engine/", "coordinator/store/", "worker/host/daemon/", "deploy/local/",

@@ -103,11 +103,11 @@ static void resend_all(struct agent_core *core, struct agent_actions *out)
     agent_send_streams(core, out);
     for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_group *group = &core->groups[i];
-        if (group->job.n != 0 && (group->folded || group->wanted > 0)) {
-            agent_send_arrived(core, group, out);
-        }
         if (group->folded) {
             agent_consumed_send(core, group, out);
+        }
+        if (group->job.n != 0 && (group->folded || group->wanted > 0)) {
+            agent_send_arrived(core, group, out);
         }
     }
 }

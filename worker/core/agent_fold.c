@@ -160,11 +160,11 @@ static void agent_fold_fold(struct agent_core *core, uint32_t index)
 }
 
 /* A member at a minimum that moves on is counted off there. */
-static void remove_from_minima(
-    struct agent_group *group, const struct agent_task *task, const struct task_arrive *arrive)
+static void remove_from_minima(struct agent_group *group, const struct agent_task *task,
+    const struct task_arrive *arrive, uint64_t up_to)
 {
     CADRE_ASSERT(group->folded);
-    if (task->up_to == group->up_to && arrive->up_to > task->up_to) {
+    if (task->up_to == group->up_to && up_to > task->up_to) {
         CADRE_ASSERT(group->behind_up_to > 0);
         group->behind_up_to--;
     }
@@ -195,20 +195,22 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     struct agent_group *group = agent_group_of(core, task);
     CADRE_ASSERT(generation_equal(arrive->generation, group->generation));
     CADRE_ASSERT(task->connected);
-    if (task->arrived && (arrive->up_to < task->up_to || arrive->applied < task->applied ||
-                             arrive->cursor.begin < task->cursor.begin)) {
+    if (task->arrived &&
+        (arrive->applied < task->applied || arrive->cursor.begin < task->cursor.begin)) {
         return; /* watermarks never decrease */
     }
+    /* What an epoch consumed that was left with steps claimed behind it is sent again without. */
+    uint64_t up_to = task->arrived && task->up_to > arrive->up_to ? task->up_to : arrive->up_to;
     if (!task->arrived) {
         task->arrived = true;
         group->arrived++;
         CADRE_ASSERT(group->arrived <= group->members);
     } else if (group->folded) {
-        remove_from_minima(group, task, arrive);
+        remove_from_minima(group, task, arrive, up_to);
     }
     agent_consumed_keep(group, task, &arrive->cursor);
     bool compared = take_verified(group, &arrive->verified);
-    task->up_to = arrive->up_to;
+    task->up_to = up_to;
     task->applied = arrive->applied;
     task->cursor = arrive->cursor;
     task->consumption = arrive->consumption;
@@ -223,11 +225,12 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     if (due && !group->broken) {
         agent_fold_fold(core, task->group);
     }
+    /* Before what claims steps behind them: the lengths of these epochs are recorded first. */
+    if (first && group->folded) {
+        agent_consumed_send(core, group, out);
+    }
     /* If no member moves on, as when all of them save, no other message reports it. */
     if ((due || wants_more || (compared && group->folded)) && !group->broken) {
         agent_send_arrived(core, group, out);
-    }
-    if (first && group->folded) {
-        agent_consumed_send(core, group, out);
     }
 }

@@ -16,6 +16,11 @@
 #define TASK_WINDOW_HALF_SHORT_US 5000
 #define TASK_WINDOW_HALF_LONG_US  100000
 
+/* So many steps behind a run are claimed before its successor is known: as many as take longer than
+ * a release takes. Of each run a message arrives before more than these of the next are released,
+ * so that at most so many runs are not recorded (TASK_CONSUMED_MAX). */
+#define TASK_STEPS_BEHIND_RUN 4
+
 enum task_phase {
     TASK_JOIN = 1, /* in no generation yet */
     TASK_SYNC,     /* a plan arrived: the mesh is formed and state is received */
@@ -65,9 +70,8 @@ struct task_core {
     bool connected;
     bool finished;         /* the program called cadre_finish in this generation */
     uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
-    uint32_t
-        window_least; /* the widest that waits for releases made: time alone does not narrow it
-                       * further */
+    uint32_t window_least; /* the widest that waits for releases made: time alone does not narrow it
+                            * further */
     uint64_t now_us;
     uint64_t half_over_us; /* when half a window was last over; 0: never yet */
     uint32_t halt_stream;
@@ -90,8 +94,8 @@ struct task_core {
     uint64_t digest;          /* of the state at `position`, of an orderly report; 0: not known */
     bool plain; /* set by the shell, before it connects: the program keeps its state itself, so that
                  * of a task that lost a peer is never whole for the others */
-    bool verifies_losses;     /* set by the shell: the job is to go on from what is verified when a
-                                 member is lost */
+    bool verifies_losses; /* set by the shell: the job is to go on from what is verified when a
+                             member is lost */
     struct divergence divergence; /* of REPORT_DIVERGED */
     struct task_part part;        /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];

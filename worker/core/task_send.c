@@ -211,18 +211,23 @@ static uint64_t epoch_end(const struct task_core *core)
     return core->cursor.first + core->cursor.steps;
 }
 
-/* How far batches can be claimed now. Never less than was claimed: a watermark never decreases. */
+/* How far steps can be claimed now. Behind a run whose last step is in hand some steps of whatever
+ * follows are claimed, so that the first step of the next run needs no release of its own: that one
+ * claims the others. Never less than was claimed: a watermark never decreases. */
 static uint64_t task_send_reachable(const struct task_core *core)
 {
     CADRE_ASSERT(core->position <= core->released);
     CADRE_ASSERT(core->released <= core->arrived);
     CADRE_ASSERT(core->position <= UINT64_MAX - LIMIT_WINDOW_STEPS);
     uint64_t up_to = core->position + core->window_steps;
-    if (up_to > core->ready) {
-        up_to = core->ready;
+    uint64_t end = epoch_end(core);
+    if (core->ready < end) {
+        end = core->ready;
+    } else if (!core->plain && end < POSITION_MAX && core->wanted > core->resume) {
+        end += TASK_STEPS_BEHIND_RUN;
     }
-    if (up_to > epoch_end(core)) {
-        up_to = epoch_end(core);
+    if (up_to > end) {
+        up_to = end;
     }
     return up_to > core->arrived ? up_to : core->arrived;
 }
@@ -246,9 +251,9 @@ static void adapt_window(struct task_core *core)
     CADRE_ASSERT(core->window_steps <= LIMIT_WINDOW_STEPS);
 }
 
-/* Sends an arrival when it is worth a message: each half window, when nothing is left in hand, at
- * the end of what is ready; and at once when `asked`. So the control plane costs two messages a
- * window at most. */
+/* Sends an arrival when it is worth a message: each half window, and when nothing is left in hand;
+ * at once when `asked`. So the control plane costs two messages a window at most. A run that ends
+ * with steps in hand is reported with the next one, or by a tick. */
 bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
@@ -262,8 +267,8 @@ bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
     }
     uint64_t up_to = task_send_reachable(core);
     bool more = up_to > core->arrived;
-    bool due =
-        over || (unsent && (core->position == epoch_end(core) || core->position == core->ready));
+    bool ends = core->position == epoch_end(core) || core->position == core->ready;
+    bool due = over || (unsent && ends && core->arrived == core->position);
     if (!due && (!more || (!asked && core->arrived > core->position))) {
         return false;
     }

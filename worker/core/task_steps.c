@@ -68,8 +68,8 @@ static void begin_step(
     }
 }
 
-/* A stall at the first step of an epoch or generation is unavoidable, because no step could be
- * claimed earlier. The wait is reported even when there is nothing to claim, because another task
+/* A stall at the first step of a generation is unavoidable, because no step could be claimed
+ * earlier. The wait is reported even when there is nothing to claim, because another task
  * may have finished, and the step can then never be released. */
 void task_on_stalled(struct task_core *core, uint64_t position, struct task_actions *out)
 {
@@ -78,8 +78,7 @@ void task_on_stalled(struct task_core *core, uint64_t position, struct task_acti
     }
     CADRE_ASSERT(position == core->position);
     CADRE_ASSERT(core->wanted > core->resume); /* READY comes first in each generation */
-    bool avoidable =
-        position > core->resume && position > core->cursor.first && position != core->halt_at;
+    bool avoidable = position > core->resume && position != core->halt_at;
     if (avoidable && core->window_steps < LIMIT_WINDOW_STEPS) {
         core->window_steps *= 2;
         core->window_least = core->window_steps;

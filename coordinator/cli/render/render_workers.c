@@ -63,25 +63,29 @@ static bool gpus_alike(const cadre_worker *worker)
     return alike;
 }
 
-/* "8 x NVIDIA H200 140.4 GiB", "7 of 8 x NVIDIA H200 140.4 GiB", "none of 8", "-". */
+/* "8 x NVIDIA H200 140.4 GiB, 97%", "7 of 8 x NVIDIA H200 140.4 GiB", "none of 8", "-". */
 static void add_gpus(struct table *table, const cadre_worker *worker)
 {
     uint32_t known = gpus_known(worker);
     uint32_t usable = worker->gpus_usable;
     char count[RENDER_BYTES];
     char text[RENDER_BYTES];
+    char use[RENDER_BYTES] = "";
     enum colour colour = usable < known || gpus_shared(worker) ? COLOUR_YELLOW : COLOUR_NONE;
     snprintf(count, sizeof count, usable < known ? "%" PRIu32 " of %" PRIu32 : "%" PRIu32, usable,
         known);
+    if (worker->usage.has_gpu) {
+        snprintf(use, sizeof use, ", %" PRIu32 "%%", worker->usage.gpu_percent);
+    }
     if (known == 0) {
         table_add(table, COLOUR_NONE, "-");
     } else if (usable == 0) {
         table_add(table, colour, "none of %" PRIu32, known);
     } else if (gpus_alike(worker)) {
-        table_add(table, colour, "%s x %s %s", count, worker->gpus[0].name,
-            render_bytes(worker->gpus[0].memory_bytes, text));
+        table_add(table, colour, "%s x %s %s%s", count, worker->gpus[0].name,
+            render_bytes(worker->gpus[0].memory_bytes, text), use);
     } else {
-        table_add(table, colour, "%s GPUs", count);
+        table_add(table, colour, "%s GPUs%s", count, use);
     }
 }
 

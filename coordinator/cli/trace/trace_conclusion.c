@@ -266,22 +266,34 @@ static void compare_split(
     }
 }
 
-static void sum_up(const struct trace_store *store, struct trace_conclusion *conclusion)
+static void find_slowest(struct trace_conclusion *conclusion)
 {
     double most = 0;
-    double all_ns = 0;
     for (size_t i = 0; i < conclusion->share_count; i++) {
-        all_ns += time_of(store, &conclusion->shares[i]);
-    }
-    for (size_t i = 0; i < conclusion->share_count; i++) {
-        struct trace_share *share = &conclusion->shares[i];
-        bool counts = all_ns <= 0 || !store->processes[i].chief; /* a chief alone does */
-        for (int part = 0; part < TRACE_SPLITS && counts; part++) {
-            conclusion->split[part] += share->split[part];
-        }
-        if (share->awaited > most) {
+        const struct trace_share *share = &conclusion->shares[i];
+        if (share->awaited >= TRACE_NAMED && share->awaited > most) {
             most = share->awaited;
             conclusion->slowest = (uint32_t)i;
+        }
+    }
+}
+
+static void sum_up(const struct trace_store *store, struct trace_conclusion *conclusion)
+{
+    double all_ns = 0;
+    find_slowest(conclusion);
+    for (size_t i = 0; i < conclusion->share_count; i++) {
+        double own_ns = time_of(store, &conclusion->shares[i]);
+        all_ns += own_ns;
+        conclusion->of_others = conclusion->of_others || (i != conclusion->slowest && own_ns > 0);
+    }
+    conclusion->of_others = conclusion->of_others && conclusion->slowest != TRACE_NO_PROCESS;
+    for (size_t i = 0; i < conclusion->share_count; i++) {
+        struct trace_share *share = &conclusion->shares[i];
+        bool counts = (all_ns <= 0 || !store->processes[i].chief) && /* a chief alone does */
+                      (!conclusion->of_others || i != conclusion->slowest);
+        for (int part = 0; part < TRACE_SPLITS && counts; part++) {
+            conclusion->split[part] += share->split[part];
         }
         make_shares(share->split);
         make_shares(share->longer);

@@ -38,18 +38,25 @@ struct trace_share {
     double longer[TRACE_SPLITS]; /* what takes it longer than the others; together 1, or all 0 */
 };
 
+#define TRACE_NAMED 0.05 /* less of a step is not worth a name */
+
 struct trace_conclusion {
-    uint64_t steps;             /* that were traced whole */
-    uint64_t counted;           /* of these: the middle half, by how long they took */
-    double step_us;             /* the median of them */
-    double split[TRACE_SPLITS]; /* of a step, on average of the tasks; together 1 */
+    uint64_t steps;   /* that were traced whole */
+    uint64_t counted; /* of these: the middle half, by how long they took */
+    double step_us;   /* the median of them */
+    /* Of a step, on average of the tasks that are not waited for; together 1. So what is waited for
+     * the slowest is a part of what is waited. */
+    double split[TRACE_SPLITS];
+    bool of_others;             /* it is not of all tasks: the slowest is left out */
     struct trace_share *shares; /* owned: of each process, in their order */
     size_t share_count;
     uint64_t longest; /* the step that took longest, */
     double longest_us;
     double longest_wait;  /* and the share of it that one process waited most for another: */
     uint32_t longest_for; /* or TRACE_NO_PROCESS */
-    uint32_t slowest;     /* the process that is waited for most; TRACE_NO_PROCESS: none is */
+    /* The process that is waited for most, TRACE_NAMED of a step or more; TRACE_NO_PROCESS: none.
+     */
+    uint32_t slowest;
 };
 
 /* Of a store that is aligned, with its waits. False: no memory. The conclusion is the caller's to

@@ -5,10 +5,9 @@
 
 #include "coordinator/cli/trace/trace_conclusion.h"
 
-#define WAITED_FOR 0.05 /* less of a step is not worth a name */
-#define MANY       0.5
-#define LISTED     0.03
-#define UNLIKE     3 /* a step that takes so many times as long is mentioned */
+#define MANY   0.5
+#define LISTED 0.03
+#define UNLIKE 3 /* a step that takes so many times as long is mentioned */
 
 /* ", whose input is slow" */
 static const char *cause_text(enum trace_split part)
@@ -81,7 +80,7 @@ static const char *time_text(double us, char text[TIME_BYTES])
     return text;
 }
 
-/* "a step takes 12.3 ms: 52% function, 41% waiting for other tasks, 4% input" */
+/* "A step takes the others 12.3 ms: 52% function, 41% waiting for other tasks, 4% input." */
 static void list_split(
     const struct trace_conclusion *conclusion, bool own_numbers, char text[TRACE_SENTENCE_BYTES])
 {
@@ -89,8 +88,8 @@ static void list_split(
     char piece[96];
     char time[TIME_BYTES];
     snprintf(piece, sizeof piece,
-        "%s takes %s:", own_numbers ? "From one collective to the next it" : "A step",
-        time_text(conclusion->step_us, time));
+        "%s takes %s%s:", own_numbers ? "From one collective to the next it" : "A step",
+        conclusion->of_others ? "the others " : "", time_text(conclusion->step_us, time));
     sentence_add(text, piece);
     memcpy(left, conclusion->split, sizeof left);
     for (int i = 0; i < TRACE_SPLITS; i++) {
@@ -136,7 +135,7 @@ void trace_sentence(const struct trace_store *store, const struct trace_conclusi
     const struct trace_share *slowest =
         conclusion->slowest != TRACE_NO_PROCESS ? &conclusion->shares[conclusion->slowest] : NULL;
     enum trace_split most = largest_of(conclusion->split);
-    if (slowest != NULL && slowest->awaited >= WAITED_FOR) {
+    if (slowest != NULL) {
         enum trace_split cause = largest_of(slowest->longer);
         snprintf(piece, sizeof piece, "%d%% of %s is waiting for task %" PRIu32 "%s. ",
             percent(slowest->awaited), store->own_numbers ? "the time" : "a step",

@@ -4,6 +4,7 @@
  * protocol). */
 #include "coordinator/core/emit/emit.h"
 
+#include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/state/actions.h"
@@ -77,12 +78,21 @@ static void emit_halt(struct core *core, struct job *job)
     record->control.halt_stream = job->halt_stream;
 }
 
+/* A halt for joiners is set where the run is known, so while they wait nothing behind is released.
+ */
+static uint64_t releasable(const struct job *job)
+{
+    uint64_t up_to = job->arrived.least < job->halt_at ? job->arrived.least : job->halt_at;
+    uint64_t known = timeline_known(job);
+    return job->joiners > 0 && !job->plain && known < up_to ? known : up_to;
+}
+
 /* Rule 2: the release is the lowest arrival of the whole roster. Rule 3: it is the full state, sent
  * whenever a part of it changed, and not beyond a halt. Its record is written before it is sent;
  * the fsync may lag, because reports outrank it. */
 static void send_release(struct core *core, struct job *job)
 {
-    uint64_t up_to = job->arrived.least < job->halt_at ? job->arrived.least : job->halt_at;
+    uint64_t up_to = releasable(job);
     bool again = (job->due & DUE_RELEASE_RESEND) != 0;
     bool rises = up_to > job->released;
     if (job->phase != PHASE_RUN || (!rises && !again)) {
@@ -90,6 +100,7 @@ static void send_release(struct core *core, struct job *job)
     }
     if (rises) {
         job->released = up_to;
+        health_released(core, job);
     }
     if (rises || job->raised) {
         struct core_record *record = record_add(core, job, CORE_RECORD_WATERMARK, false);

@@ -2,8 +2,9 @@
  * Stalls: a step that does not end although no task died. Tasks that wait for long report for which
  * task; the one that most wait for, and that waits for none, is shown, and replaced after
  * job.stall_us. Such reports count until all have applied the step in question; a hang of a task's
- * own replicas is reported by that task while it lasts. task_lifecycle.c, reports.c and timers.c
- * call this. */
+ * own replicas is reported by that task while it lasts. For a job's only task no other one waits:
+ * its step is slow when it has not ended so long after its release. task_lifecycle.c, reports.c and
+ * timers.c call this. */
 #include "coordinator/core/facts/health.h"
 
 #include "coordinator/core/facts/abort.h"
@@ -79,6 +80,9 @@ static void hang_reported(
     job->hang_position = stall->position;
     job->hang_reported_us = core->now_us;
     job->hang = stall->hang;
+    if (job->stall_us > 0 && !deadline_armed(job, DEADLINE_STALL)) { /* an only task's */
+        deadline_set(core, job, DEADLINE_STALL, job->stall_since_us + job->stall_us);
+    }
     if (job->slow) {
         job_due(core, job, DUE_CHANGED);
     }
@@ -296,9 +300,46 @@ static void text_all_wait(const struct core *core, const struct job *job, struct
                   : ": its tasks wait for one another; all must make the same calls");
 }
 
+/* Between steps a task may do what it likes; and before its first step it is not known how long one
+ * takes. */
+static bool is_alone_in_step(const struct job *job)
+{
+    bool alone = job->roster == 1 && !job->plain && !ps_job_is_set(&job->ps_job);
+    return alone && job->phase == PHASE_RUN && job->outcome == 0 && job->median_us > 0 &&
+           job->released > job->applied.least;
+}
+
+void health_released(struct core *core, struct job *job)
+{
+    job->released_us = core->now_us;
+    if (is_alone_in_step(job) && !job->stalled && !deadline_armed(job, DEADLINE_SLOW)) {
+        deadline_set(core, job, DEADLINE_SLOW, core->now_us + slow_after(core, job));
+    }
+}
+
+static void stall_begins_alone(struct job *job)
+{
+    CADRE_ASSERT(is_alone_in_step(job) && !job->stalled);
+    job->stall_stamp++;
+    job->stalled = true;
+    job->stall_since_us = job->released_us;
+    job->stall_slot = NONE;
+    job->waited_slot = NONE;
+    job->stall_position = job->applied.least;
+    job->hang_slot = NONE;
+}
+
 void health_slow_timeout(struct core *core, struct job *job)
 {
     CADRE_ASSERT(!deadline_armed(job, DEADLINE_SLOW));
+    if (!job->stalled && is_alone_in_step(job)) {
+        uint64_t due_us = job->released_us + slow_after(core, job);
+        if (core->now_us < due_us) { /* it was armed in an earlier step */
+            deadline_set(core, job, DEADLINE_SLOW, due_us);
+            return;
+        }
+        stall_begins_alone(job);
+    }
     if (job->phase == PHASE_RUN && job->stalled) {
         job->slow = true;
         job_due(core, job, DUE_CHANGED);
@@ -410,13 +451,17 @@ void health_stall_timeout(struct core *core, struct job *job)
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
-uint32_t health_waits_for(const struct core *core, const struct job *job, uint64_t *ret_waited_us)
+struct core_stall health_stall_of(const struct core *core, const struct job *job)
 {
-    bool waits = job->phase == PHASE_RUN && job->stalled && job->outcome == 0;
-    uint32_t slot = waits ? facts_health_culprit(core, job) : NONE;
     CADRE_ASSERT(job->stall_since_us <= core->now_us);
-    *ret_waited_us = slot != NONE ? core->now_us - job->stall_since_us : 0;
-    return slot;
+    CADRE_ASSERT(!job->slow || job->stalled);
+    if (job->phase != PHASE_RUN || !job->stalled || job->outcome != 0) {
+        return (struct core_stall){.slot = NONE};
+    }
+    return (struct core_stall){.waited_us = core->now_us - job->stall_since_us,
+        .step = step_of(core, job),
+        .slot = facts_health_culprit(core, job),
+        .slow = job->slow};
 }
 
 /* Adds which task holds up the step, and how many wait for it. */
@@ -436,39 +481,24 @@ static void text_blame(
         return;
     }
     task_name(core, job, slot, text);
-    text_add(text, " is waited for");
+    text_add(text, job->roster > 1 ? " is waited for" : " is still in it");
     if (by > 0) {
         text_add(text, " by ");
         text_count(text, by, "other", "others");
     }
 }
 
-uint64_t health_slow(
-    const struct core *core, const struct job *job, uint64_t *ret_step, uint32_t *ret_slot)
-{
-    CADRE_ASSERT(job->progress_us <= core->now_us);
-    *ret_step = 0;
-    *ret_slot = NONE;
-    if (!job->slow || job->phase != PHASE_RUN || job->outcome != 0) {
-        return 0;
-    }
-    *ret_step = step_of(core, job);
-    *ret_slot = facts_health_culprit(core, job);
-    CADRE_ASSERT(*ret_slot == NONE || *ret_slot < job->tasks);
-    return core->now_us - job->progress_us;
-}
-
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
-    if (!job->slow || job->phase != PHASE_RUN) {
+    const struct core_stall stall = health_stall_of(core, job);
+    if (!stall.slow) {
         return false;
     }
-    uint32_t slot = facts_health_culprit(core, job);
     text_add(&text, "step ");
-    text_add_u64(&text, step_of(core, job));
+    text_add_u64(&text, stall.step);
     text_add(&text, " has not ended for ");
-    text_add_u64(&text, (core->now_us - job->progress_us) / 1000000);
+    text_add_u64(&text, stall.waited_us / 1000000);
     text_add(&text, " s (median ");
     if (job->median_us < 100000) {
         text_add_u64(&text, job->median_us / 1000);
@@ -479,8 +509,8 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
         text_add_u64(&text, job->median_us / 100000 % 10);
         text_add(&text, " s)");
     }
-    if (slot != NONE) {
-        text_blame(core, job, slot, &text);
+    if (stall.slot != NONE) {
+        text_blame(core, job, stall.slot, &text);
     } else if (all_wait(core, job)) {
         text_all_wait(core, job, &text);
     }

@@ -77,7 +77,7 @@ static struct step_range *timeline_insert(
 static void timeline_end(struct core *core, struct job *job, const struct cursor *cursor)
 {
     struct ended *ended = &job->ends[cursor->stream % ENDS_MAX];
-    bool known = ended->stream == cursor->stream && ended->epoch == cursor->epoch;
+    bool known = ended->stream == cursor->stream && ended->epoch >= cursor->epoch;
     CADRE_ASSERT(ended->stream == 0 || ended->stream % ENDS_MAX == cursor->stream % ENDS_MAX);
     if (cursor->steps == 0 || cursor->stream == 0 || known) {
         return;
@@ -221,6 +221,9 @@ bool timeline_claim(
     CADRE_ASSERT(task_group < job->task_groups);
     CADRE_ASSERT(job->phase == PHASE_RUN);
     if (arrived->up_to <= job->resume || arrived->up_to == cursor->begin) {
+        if (arrived->applied > job->resume) {
+            timeline_end(core, job, cursor); /* of a range that is over: its claim was lost */
+        }
         return true; /* nothing is claimed (of this range) yet */
     }
     if (!timeline_possible(core, job, task_group, arrived)) {
@@ -265,6 +268,13 @@ bool timeline_at(const struct job *job, uint64_t position, struct cursor *ret_cu
     }
     *ret_cursor = (struct cursor){0};
     return false;
+}
+
+uint64_t timeline_known(const struct job *job)
+{
+    CADRE_ASSERT(job->step_range_count <= STEP_RANGES_MAX);
+    uint32_t count = job->step_range_count; /* in the order of positions, without overlaps */
+    return count > 0 ? job->step_ranges[count - 1].through : job->resume;
 }
 
 void timeline_group_moved(struct job *job, uint32_t from, uint32_t to)

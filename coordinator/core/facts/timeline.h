@@ -12,6 +12,8 @@ bool timeline_claim(
     struct core *core, struct job *job, uint32_t task_group, const struct agent_arrived *arrived);
 /* The cursor of a position. False and zeroed: no task is known to have begun its range. */
 bool timeline_at(const struct job *job, uint64_t position, struct cursor *ret_cursor);
+/* The position behind the last range that a task has begun; the generation's first: none has. */
+uint64_t timeline_known(const struct job *job);
 /* Task group `from` has the index `to` from now on; NONE: it was removed. */
 void timeline_group_moved(struct job *job, uint32_t from, uint32_t to);
 

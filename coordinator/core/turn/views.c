@@ -52,8 +52,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .ps_job = job->ps_job,
         .formed = job->phase != PHASE_JOIN,
     };
-    ret_view->waits_for = health_waits_for(core, job, &ret_view->waited_us);
-    ret_view->stalled_us = health_slow(core, job, &ret_view->stalled_step, &ret_view->stalled_slot);
+    ret_view->stall = health_stall_of(core, job);
     CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
     return true;
 }

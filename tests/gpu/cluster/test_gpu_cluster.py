@@ -11,11 +11,12 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "integration"))
 from client import SUCCEEDED  # noqa: E402
-from cluster import Cluster, Daemon, clean_environment, program  # noqa: E402
+from cluster import Cluster, Daemon, clean_environment, program, script  # noqa: E402
 from learning import FAST, FAST_WORKER, tensors_of  # noqa: E402
-from testing import SLOW, Failure, check, check_equal, check_in, run, skip  # noqa: E402
+from testing import SLOW, Failure, check, check_equal, check_in, run, skip, wait_for  # noqa: E402
 
 LIB = os.environ.get("CADRE_TEST_LIB", "")
+NVML = os.environ.get("CADRE_TEST_NVML", "")
 PROGRAM = os.environ.get("CADRE_TEST_GPU_LEARNER", "")
 PLUGIN = {"CADRE_PLUGIN": os.path.join(LIB, "libcadre-cuda-standin.so"),
           "CADRE_NCCL": os.path.join(LIB, "libnccl-standin.so")}
@@ -349,6 +350,31 @@ def test_no_id_is_written_anywhere():
                     check(not found, f"an id is in {path}")
         for number in seen:
             check(number not in job.text(), "an id is in the log")
+
+
+def test_the_use_of_gpus_is_that_of_nvml():
+    """The real cadre-devices answers, over the stand-in for NVML."""
+    with cluster_of() as cluster:
+        path = os.path.join(cluster.folder, "nvml")
+
+        def set_nvml(text):
+            with open(f"{path}.new", "w", encoding="utf-8") as file:
+                file.write(text)
+            os.rename(f"{path}.new", path)
+
+        def use():
+            usage = json.loads(cluster.cadre("job", str(job), "--json").stdout)["tasks"][0]["usage"]
+            return usage["gpu_percent"], usage["gpu_memory_bytes"]
+        set_nvml("")
+        Host(cluster, "w0", [0, 1], LD_LIBRARY_PATH=NVML, CADRE_STANDIN_NVML=path)
+        gpus = json.loads(cluster.cadre("workers", "w0", "--json").stdout)["workers"][0]["gpus"]
+        job = cluster.client.submit(script("exec sleep 1000"))
+        set_nvml(f"{gpus[0]['uuid']} 97 1000\n{gpus[1]['uuid']} 10 24\n")
+        wait_for("the mean and the sum", lambda: use() == (54, 1024))
+        set_nvml(f"{gpus[0]['uuid']} 97 1000\n{gpus[1]['uuid']} - 24\n")
+        wait_for("a percent that is not known", lambda: use() == (None, 1024))
+        cluster.client.cancel(job)
+        cluster.client.wait(job)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,10 @@ static void print_gpu_workers(FILE *out)
         gpu_worker("none", 1, 2, 0), gpu_worker("shared", 4, 1, 1), gpu_worker("long", 8, 0, 8)};
     workers[2].gpu_reason = "no driver";
     workers[4].gpus_omitted = 8;
+    for (int i = 0; i < 5; i += 4) { /* what the GPUs of the first and the last do is known */
+        workers[i].usage.has_gpu = true;
+        workers[i].usage.gpu_percent = 97;
+    }
     const cadre_worker_list list = {.workers = workers, .count = 5};
     render_workers(&list, 100 * S, &plain, out);
 }
@@ -74,11 +78,11 @@ static void gpus_of_workers_are_a_column(void **state)
     assert_printed(print_gpu_workers,
         "WORKER  STATE  SLOTS  CPUS  MEMORY  GPUS                              JOINED  VERSION  "
         "HOST\n"
-        "all     ready    0/2     0     0 B  2 x NVIDIA H200 140.4 GiB       60 s ago  v        h\n"
+        "all     ready    0/2     0     0 B  2 x NVIDIA H200 140.4 GiB, 97%  60 s ago  v        h\n"
         "some    ready    0/1     0     0 B  2 of 3 x NVIDIA H200 140.4 GiB  60 s ago  v        h\n"
         "none    ready    0/1     0     0 B  none of 2                       60 s ago  v        h\n"
         "shared  ready    0/4     0     0 B  1 x NVIDIA H200 140.4 GiB       60 s ago  v        h\n"
-        "long    ready    0/8     0     0 B  8 GPUs                          60 s ago  v        h\n"
+        "long    ready    0/8     0     0 B  8 GPUs, 97%                     60 s ago  v        h\n"
         "some: 1 of 3 GPUs not used: no driver? is bound to it\n"
         "none: 2 of 2 GPUs not used: no driver\n"
         "shared: 4 slots share 1 GPU: tasks that run there at one time compete for it, and "

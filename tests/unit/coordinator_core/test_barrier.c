@@ -346,6 +346,21 @@ static void lengths_are_recorded_once(void **state)
     script_close(s);
 }
 
+/* A daemon whose link was away sends what such an epoch consumed, and claims nothing of it. */
+static void a_length_whose_claim_was_lost_is_recorded(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    struct cursor over = {.stream = 3, .epoch = 2, .first = 3, .begin = 4, .steps = 1};
+    arrived_at(s, 1, 1, 1, 4, 4, over);
+    expect_output(s, "record! job 1: stream 3 epoch 2 has 1 steps\n");
+    arrived_at(s, 1, 1, 1, 4, 4, over);
+    over.epoch = 1; /* the newest of a stream is what counts */
+    arrived_at(s, 2, 1, 1, 4, 4, over);
+    expect_output(s, "");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_run_that_came_to_nothing_is_replaced),
         cmocka_unit_test(a_timeline_of_short_epochs_fits),
         cmocka_unit_test(lengths_are_recorded_once),
+        cmocka_unit_test(a_length_whose_claim_was_lost_is_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,32 @@ static void no_task_joins_in_the_middle_of_a_turn(void **state)
     script_close(s);
 }
 
+/* Members claim some steps behind a run whatever follows; which one a joiner can enter at is known
+ * when they have begun it. */
+static void nothing_behind_a_known_run_is_released_to_a_joiner(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    struct cursor evaluation = {.stream = 2, .first = 4, .begin = 4, .steps = 2};
+    arrived_at(s, 1, 1, 1, 10, 4, evaluation);
+    arrived_at(s, 2, 1, 1, 10, 4, evaluation);
+    script_skip(s);
+    assert_int_equal(job_view(s, 1).released, 10);
+    joins(s, 3, 1, 2, 1);
+    struct cursor next = {.stream = 2, .epoch = 1, .first = 6, .begin = 6, .steps = 7};
+    arrived_at(s, 1, 1, 1, 17, 6, next);
+    arrived_at(s, 2, 1, 1, 17, 6, next);
+    script_skip(s);
+    assert_int_equal(job_view(s, 1).released, 13); /* the end of the run */
+    struct cursor training = {.stream = 1, .epoch = 1, .first = 13, .begin = 13, .steps = 9};
+    arrived_at(s, 1, 1, 1, 20, 13, training);
+    expect_output(s, "record! job 1: stream 1 epoch 1 has 9 steps\n"
+                     "record! job 1: halt at 13 of stream 1\n"
+                     "tell job 1: release g1 to 13, halt\n"
+                     "tell task 1/2#3 on link 3: warm\n");
+    script_close(s);
+}
+
 static void a_joiner_that_dies_takes_its_halt_along(void **state)
 {
     (void)state;
@@ -455,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_halt_is_lifted_when_another_stream_comes),
         cmocka_unit_test(no_task_joins_in_the_middle_of_a_turn),
         cmocka_unit_test(a_joiner_is_not_taken_along_into_a_turn),
+        cmocka_unit_test(nothing_behind_a_known_run_is_released_to_a_joiner),
         cmocka_unit_test(a_joiner_that_dies_takes_its_halt_along),
         cmocka_unit_test(a_member_dies_in_the_hold),
         cmocka_unit_test(a_joiner_is_taken_along_when_it_is_aligned),

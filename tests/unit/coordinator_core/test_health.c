@@ -51,7 +51,14 @@ static void a_slow_step_is_reported(void **state)
     struct script *s = stage_stalled();
     pass(s, 3);
     assert_string_equal(script_job_text(s, 1), "");
+    assert_false(job_view(s, 1).stall.slow); /* the same stall, known and not slow yet */
+    assert_int_equal(job_view(s, 1).stall.slot, 1);
+    assert_int_equal(job_view(s, 1).stall.waited_us, 4 * SECOND);
     pass(s, 3);
+    assert_true(job_view(s, 1).stall.slow);
+    assert_int_equal(job_view(s, 1).stall.slot, 1);
+    assert_int_equal(job_view(s, 1).stall.step, 2);
+    assert_int_equal(job_view(s, 1).stall.waited_us, 7 * SECOND);
     assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0.2 s): task 1 on worker b is waited for by 1 "
         "other");
@@ -78,17 +85,17 @@ static void who_is_waited_for_is_known_after_a_second(void **state)
 {
     (void)state;
     struct script *s = stage_stalled();
-    assert_int_equal(job_view(s, 1).waits_for, 1);
-    assert_int_equal(job_view(s, 1).waited_us, SECOND);
+    assert_int_equal(job_view(s, 1).stall.slot, 1);
+    assert_int_equal(job_view(s, 1).stall.waited_us, SECOND);
     pass(s, 3);
-    assert_int_equal(job_view(s, 1).waited_us, 4 * SECOND);
+    assert_int_equal(job_view(s, 1).stall.waited_us, 4 * SECOND);
     assert_int_equal(waited_us_of(s, 1), 0);
     stalls(s, 2, 1, 1); /* it has gone on, and waits for the next release */
     for (uint64_t link = 1; link <= 3; link++) {
         arrived(s, link, 1, 1, 8, 3);
     }
-    assert_int_equal(job_view(s, 1).waits_for, UINT32_MAX);
-    assert_int_equal(job_view(s, 1).waited_us, 0);
+    assert_int_equal(job_view(s, 1).stall.slot, UINT32_MAX);
+    assert_int_equal(job_view(s, 1).stall.waited_us, 0);
     assert_int_equal(waited_us_of(s, 1), 4 * SECOND);
     assert_int_equal(waited_us_of(s, 0), 0);
     assert_int_equal(waited_us_of(s, 2), 0);
@@ -96,7 +103,7 @@ static void who_is_waited_for_is_known_after_a_second(void **state)
     s = stage_stalled();
     pass(s, 59);
     assert_int_equal(waited_us_of(s, 1), 60 * SECOND); /* it is being replaced */
-    assert_int_equal(job_view(s, 1).waits_for, UINT32_MAX);
+    assert_int_equal(job_view(s, 1).stall.slot, UINT32_MAX);
     collect(s, 2, 1, 1);
     assert_int_equal(waited_us_of(s, 1), 60 * SECOND); /* the slot's */
     script_close(s);
@@ -121,12 +128,48 @@ static void steps_that_are_reported_late_end_no_wait(void **state)
     assert_int_equal(job_view(s, 1).committed, 2);
     pass(s, 6);
     assert_string_equal(script_job_text(s, 1),
-        "step 2 has not ended for 6 s (median 1.0 s): task 1 on worker b is waited for by 2 "
+        "step 2 has not ended for 7 s (median 1.0 s): task 1 on worker b is waited for by 2 "
         "others");
     arrived(s, 1, 1, 1, 8, 3);
     arrived(s, 2, 1, 1, 8, 3);
     arrived(s, 3, 1, 1, 8, 3);
     assert_string_equal(script_job_text(s, 1), "");
+    script_close(s);
+}
+
+/* No other task waits for it. It is slow when a step has not ended, not when it does other things
+ * between two; and it is not replaced. */
+static void the_only_task_of_a_job(void **state)
+{
+    (void)state;
+    static const struct core_job_spec alone = {
+        .tasks = 1, .tasks_min = 1, .max_restarts = 3, .stall_us = 60 * SECOND};
+    struct script *s = stage_running(&alone, 1, 1);
+    pass(s, 20); /* a first step takes as long as it takes */
+    assert_string_equal(script_job_text(s, 1), "");
+    arrived(s, 1, 1, 1, 1, 1);
+    s->now_us += SECOND / 5;
+    for (uint64_t applied = 1; applied <= 400; applied++) {
+        arrived(s, 1, 1, 1, applied + 1, applied);
+        s->now_us += SECOND / 5;
+        arrived(s, 1, 1, 1, applied + 1, applied + 1);
+    }
+    pass(s, 30);
+    assert_string_equal(script_job_text(s, 1), "");
+    arrived(s, 1, 1, 1, 402, 401);
+    pass(s, 4);
+    assert_string_equal(script_job_text(s, 1), "");
+    assert_int_equal(job_view(s, 1).stall.slot, UINT32_MAX);
+    pass(s, 2);
+    assert_string_equal(script_job_text(s, 1),
+        "step 401 has not ended for 6 s (median 0.1 s): task 0 on worker a is still in it");
+    assert_int_equal(job_view(s, 1).stall.slot, 0);
+    assert_int_equal(job_view(s, 1).stall.step, 401);
+    pass(s, 90);
+    assert_int_equal(job_view(s, 1).generation.number, 1);
+    arrived(s, 1, 1, 1, 402, 402);
+    assert_string_equal(script_job_text(s, 1), "");
+    assert_int_equal(waited_us_of(s, 0), 0);
     script_close(s);
 }
 
@@ -436,6 +479,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_step_is_reported),
+        cmocka_unit_test(the_only_task_of_a_job),
         cmocka_unit_test(who_is_waited_for_is_known_after_a_second),
         cmocka_unit_test(steps_that_are_reported_late_end_no_wait),
         cmocka_unit_test(one_that_stalls_is_replaced),

@@ -76,6 +76,9 @@ static void who_is_waited_for_is_named_with_the_cause(void **state)
         assert_says(&made, cases[i / 2].says);
         assert_int_equal(made.conclusion.slowest, 2);
         assert_share(made.conclusion.shares[2].awaited, 0.5);
+        assert_share(made.conclusion.split[TRACE_SPLIT_WAIT], 0.5); /* the same basis */
+        assert_non_null(strstr(made.sentence, ". A step takes the others 2 ms: 50% waiting for "
+                                              "other tasks, 25% function, 20% input"));
         assert_share(made.conclusion.shares[0].awaited, 0);
         assert_share(made.conclusion.shares[0].split[TRACE_SPLIT_WAIT], 0.5);
         assert_share(made.conclusion.shares[0].split[TRACE_SPLIT_INPUT], 0.2);

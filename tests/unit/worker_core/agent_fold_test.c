@@ -77,17 +77,17 @@ static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
     wants(fixture, task_of(1, 1, 2), 1, 0);
     expect(fixture, "");
     wants(fixture, task_of(1, 1, 2), 1, 1);
-    expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 0 applied 0 consumed 0 stream 0 slot 1 wants "
-                 "1\n");
+    expect(fixture,
+        "send arrived job 1 g1 tasks 2 up to 0 applied 0 consumed 0 stream 0 slot 1 wants "
+        "1\n");
     wants(fixture, task_of(1, 0, 1), 1, 1);
-    expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 1 wants "
-                 "1\n");
+    expect(fixture,
+        "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 1 wants "
+        "1\n");
     wants(fixture, task_of(1, 0, 1), 1, 2);
-    expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 0 wants "
-                 "2\n");
+    expect(fixture,
+        "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 0 wants "
+        "2\n");
     wants(fixture, task_of(1, 1, 2), 1, 2); /* known */
     expect(fixture, "");
     plain(fixture, AGENT_EVENT_LINK_DOWN);
@@ -104,9 +104,9 @@ static void test_nothing_is_taken_back(void **state)
     wants(fixture, task_of(1, 0, 1), 1, 2);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     wants(fixture, task_of(1, 1, 2), 1, 1);
-    expect(
-        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 0 wants "
-                 "2\n");
+    expect(fixture,
+        "send arrived job 1 g1 tasks 2 up to 1 applied 0 consumed 0 stream 1 slot 0 wants "
+        "2\n");
     arrives(fixture, task_of(1, 0, 1), 4, 2);
     arrives(fixture, task_of(1, 1, 2), 4, 2);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
@@ -198,17 +198,39 @@ static void test_epochs_that_are_over_are_resent(void **state)
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text,
-        "send arrived job 1 g1 tasks 2 up to 6 applied 5 consumed 105 stream 1\n"
-        "send arrived job 1 g1 tasks 2 up to 4 applied 4 consumed 4 stream 1\n"));
+        "send arrived job 1 g1 tasks 2 up to 4 applied 4 consumed 4 stream 1\n"
+        "send arrived job 1 g1 tasks 2 up to 6 applied 5 consumed 105 stream 1\n"));
     is_in_epoch(fixture, task_of(1, 0, 1), 1, 2, 9);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     is_planned(fixture, 2, 4); /* the second epoch's end is not on its line */
     expect(fixture, "j1.0.1 tell\n");
     is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 4);
-    expect(fixture, "send arrived job 1 g2 tasks 1 up to 5 applied 4 consumed 104 stream 1\n"
-                    "send arrived job 1 g2 tasks 1 up to 4 applied 4 consumed 4 stream 1\n");
+    expect(fixture, "send arrived job 1 g2 tasks 1 up to 4 applied 4 consumed 4 stream 1\n"
+                    "send arrived job 1 g2 tasks 1 up to 5 applied 4 consumed 104 stream 1\n");
     is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 5);
     expect(fixture, "send arrived job 1 g2 tasks 1 up to 6 applied 5 consumed 105 stream 1\n");
+    fixture_close(fixture);
+}
+
+/* A task that is connected again sends what the epochs before its own consumed, with no claim
+ * behind them: it is taken, and what was claimed stays. */
+static void test_epochs_are_resent_below_the_claim(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    is_in_epoch(fixture, task_of(1, 0, 1), 1, 0, 3); /* up to 4 */
+    is_in_epoch(fixture, task_of(1, 1, 2), 1, 0, 3);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        expect_output(fixture, task_of(1, slot, 1 + slot),
+            &(struct task_up){.type = TASK_UP_ARRIVE,
+                .arrive = {.generation = FIRST,
+                    .up_to = 3,
+                    .applied = 3,
+                    .cursor = {.stream = 1, .epoch = 1, .first = 3, .begin = 3, .steps = 1},
+                    .consumption = {.steps = 1, .samples = 7}}});
+    }
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 4 applied 3 consumed 7 stream 1\n");
     fixture_close(fixture);
 }
 
@@ -222,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_each_run_is_folded),
         cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
         cmocka_unit_test(test_epochs_that_are_over_are_resent),
+        cmocka_unit_test(test_epochs_are_resent_below_the_claim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

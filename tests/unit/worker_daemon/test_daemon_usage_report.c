@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the coordinator gets of the use of tasks: of those that run, with what a group does not tell
- * from the session. Two processes of this test are the tasks'. */
+ * from the session, and of their GPUs what a child says. Two processes of this test are the
+ * tasks', a script is the child. */
 #include "worker/host/daemon/usage_report.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +19,7 @@
 #include "worker/host/daemon/task_files.h"
 #include "worker/host/probe/slot_gpus.h"
 
-static struct slot_gpus gpus; /* none */
+static struct slot_gpus gpus = {.host = {.count = 3, .usable = 3}};
 static struct daemon fixture = {.gpus = &gpus};
 static struct task_files tasks[3];
 static struct task_cgroup groups[2];
@@ -96,6 +99,35 @@ static void until_reported(void)
         CADRE_OK);
 }
 
+/* One that answers for three GPUs, of which slot 0 has the first and slot 1 the others. */
+static void set_gpus(void)
+{
+    char path[TEST_PATH_BYTES];
+    test_write(test_path(path, test_temp_dir(), "cadre-devices"),
+        "#!/bin/sh\nwhile read -r request; do echo '10,1000 20,24 31,1000'; done\n");
+    assert_int_equal(chmod(path, 0755), 0);
+    setenv("CADRE_DEVICES_PROGRAM", path, 1);
+    fixture.options.slots = 2;
+    fixture.options.gpu_timeout_us = 600 * CADRE_US_PER_S;
+}
+
+static void gpus_are_those_of_the_slot(void)
+{
+    for (struct patience patience = patience_begin(60 * CADRE_US_PER_S); !sent[0].usage.has_gpu;) {
+        assert_false(patience_is_over(&patience));
+        until_reported();
+    }
+    assert_int_equal(sent[0].task.slot, 1);
+    assert_int_equal(sent[0].usage.gpu_percent, 26); /* 25.5 */
+    assert_int_equal(sent[0].usage.gpu_memory_bytes, 1024);
+    assert_int_equal(sent[1].usage.gpu_percent, 10);
+    assert_int_equal(sent[1].usage.gpu_memory_bytes, 1000);
+    assert_true(sent_host.has_gpu && sent_host.has_gpu_memory);
+    assert_int_equal(sent_host.gpu_percent, 20);
+    assert_int_equal(sent_host.gpu_memory_bytes, 2024);
+    assert_int_equal(tasks[0].usage.usage.gpu_percent, 10); /* for /metrics */
+}
+
 static void tasks_that_run_are_measured(void **state)
 {
     (void)state;
@@ -110,6 +142,7 @@ static void tasks_that_run_are_measured(void **state)
     fixture.agent = (struct agent *)(void *)&fixture;
     fixture.linked = true;
     fixture.options.heartbeat_us = 10 * CADRE_US_PER_MS;
+    set_gpus();
     const struct task_ref refs[] = {{{7}, 0, 1}, {{7}, 1, 2}, {{8}, 0, 1}};
     for (size_t i = 0; i < 3; i++) {
         tasks[i] = (struct task_files){.daemon = &fixture, .ref = refs[i], .next = fixture.tasks};
@@ -143,6 +176,7 @@ static void tasks_that_run_are_measured(void **state)
     assert_int_equal(tasks[2].usage.reading.at_us, 0);
     assert_true(usage_report_host(fixture.usage_report)->reading.has_cpu);
     assert_true(usage_report_cost_us(fixture.usage_report) > 0);
+    gpus_are_those_of_the_slot();
     any_runs = false; /* its process has ended: the list of tasks may be empty by then, too */
     fixture.tasks = NULL;
     until_reported();
@@ -157,6 +191,8 @@ static void tasks_that_run_are_measured(void **state)
     for (int i = 0; i < 2; i++) {
         kill(pids[i], SIGKILL);
         assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+    }
+    while (waitpid(-1, NULL, 0) > 0) { /* the child */
     }
 }
 

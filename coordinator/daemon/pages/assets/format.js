@@ -42,6 +42,14 @@ export function cores(usage) {
   return typeof usage?.cpu_thousandths === "number" ? (usage.cpu_thousandths / 1000).toFixed(2) : null;
 }
 
+// Of a task or host: what its GPUs do, "97%, 70.0 GiB", or the one of these that is known. Null: unknown.
+export function gpuUse(usage) {
+  const known = [];
+  if (typeof usage?.gpu_percent === "number") known.push(`${usage.gpu_percent}%`);
+  if (typeof usage?.gpu_memory_bytes === "number") known.push(bytes(usage.gpu_memory_bytes));
+  return known.length > 0 ? known.join(", ") : null;
+}
+
 // How long ago, or how old: "95 s", "3 min", "5 h", "4 d".
 export function age(us) {
   const seconds = Math.max(0, Math.floor(us / 1e6));

@@ -5,7 +5,7 @@ import { askCancel, may } from "./actions.js";
 import { badge } from "./badges.js";
 import { curves, metricsResource } from "./curves.js";
 import { h } from "./dom.js";
-import { age, bytes, clean, cores, count, donePercent, duration, fractionDone, moment, plural, utc, value }
+import { age, bytes, clean, cores, count, donePercent, duration, fractionDone, gpuUse, moment, plural, utc, value }
   from "./format.js";
 import { historyResource, ledgerPanels } from "./history.js";
 import { logs } from "./logs.js";
@@ -152,12 +152,7 @@ function taskPanel(job) {
 }
 
 function hasGpus(tasks) {
-  return tasks.some((task) => typeof task.usage?.gpu_percent === "number");
-}
-
-function gpuUse(usage) {
-  if (typeof usage?.gpu_percent !== "number") return "–";
-  return `${usage.gpu_percent}%${usage.gpu_memory_bytes ? `, ${bytes(usage.gpu_memory_bytes)}` : ""}`;
+  return tasks.some((task) => gpuUse(task.usage) !== null);
 }
 
 function taskRow(job, task, gpus) {
@@ -173,7 +168,7 @@ function taskRow(job, task, gpus) {
     h("td", { class: "number only-wide", "data-use": "memory",
       title: task.usage?.memory_peak_bytes ? `at most ${bytes(task.usage.memory_peak_bytes)}` : null },
     task.usage?.memory_bytes ? bytes(task.usage.memory_bytes) : "–"),
-    gpus ? h("td", { class: "number only-wide" }, gpuUse(task.usage)) : null,
+    gpus ? h("td", { class: "number only-wide", "data-use": "gpu" }, gpuUse(task.usage) ?? "–") : null,
     h("td", { class: "number" }, h("a", { href: link(["jobs", job.id, "logs"], { task: task.task }), "data-row": true },
       bytes(task.log_bytes))),
     h("td", { class: "only-wide" }, exit));

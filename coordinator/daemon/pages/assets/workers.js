@@ -5,7 +5,7 @@ import { query } from "./api.js";
 import { askDrain, may } from "./actions.js";
 import { badge, warning } from "./badges.js";
 import { h } from "./dom.js";
-import { age, bytes, clean, cores, count, moment, plural, utc } from "./format.js";
+import { age, bytes, clean, cores, count, gpuUse, moment, plural, utc } from "./format.js";
 import { failure, nothing, waiting } from "./notices.js";
 import { link } from "./router.js";
 
@@ -57,7 +57,7 @@ function row(worker, app) {
       h("div", { class: "only-narrow" }, certificate(worker, app))),
     h("td", {}, badge(worker.state), drained),
     h("td", { class: "nowrap" }, slots(worker)),
-    h("td", { class: "number only-wide" }, gpus(worker)),
+    h("td", { class: "number only-wide", title: gpuTitle(worker), "data-use": "gpu" }, gpus(worker)),
     h("td", { class: "number only-wide" }, cpus(worker)),
     h("td", { class: "number only-wide", "data-use": "memory" }, memory(worker)),
     h("td", { class: "only-wide" }, version(worker, app)),
@@ -83,10 +83,17 @@ function memory(worker) {
   return used ? `${bytes(used)} of ${bytes(worker.memory_bytes)}` : bytes(worker.memory_bytes);
 }
 
+// How many, and how much of the time they run kernels, where that is known.
 function gpus(worker) {
   const all = worker.gpus.length + (worker.gpus_omitted ?? 0);
   if (all === 0) return "–";
-  return worker.gpus_usable === all ? count(all) : `${count(worker.gpus_usable)} of ${count(all)}`;
+  const number = worker.gpus_usable === all ? count(all) : `${count(worker.gpus_usable)} of ${count(all)}`;
+  return typeof worker.usage?.gpu_percent === "number" ? `${number}, ${worker.usage.gpu_percent}%` : number;
+}
+
+function gpuTitle(worker) {
+  const used = gpuUse(worker.usage);
+  return used === null ? null : `in use: ${used}`;
 }
 
 // A worker of another version than the coordinator's still serves: it is shown, not refused.
@@ -155,6 +162,7 @@ function gpuPanel(worker) {
         h("td", { class: "number" }, `${gpu.compute_major}.${gpu.compute_minor}`),
         h("td", { class: "mono" }, clean(gpu.bus)), h("td", {}, gpu.unused ? clean(gpu.unused) : "by tasks"))))));
   return h("section", { class: "panel", "aria-label": "GPUs" }, h("div", { class: "head" }, h("h2", {}, "GPUs"),
+    h("span", { class: "quiet", "data-use": "gpu" }, gpuTitle(worker) ?? ""),
     worker.gpu_driver ? h("span", { class: "quiet" }, `driver ${clean(worker.gpu_driver)}`) : null,
     worker.gpus_omitted > 0 ? h("span", { class: "quiet" }, `${plural(worker.gpus_omitted, "GPU")} more`) : null),
   body);
