@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/checkpoint/choose.h"
 #include "common/pure/assert.h"
+#include "common/model/client_message.h"
 #include "deploy/local/folders.h"
 #include "deploy/local/local_state.h"
 #include "worker/host/probe/slot_gpus.h"
@@ -226,6 +227,27 @@ static cadre_status local_submit(struct local *local, struct cadre_error *error)
     return CADRE_OK;
 }
 
+struct verify_generation *local_generations(struct local *local, size_t *ret_count)
+{
+    struct cadre_error error;
+    struct verify_generation *generations = calloc(LIMIT_METRIC_GENERATIONS, sizeof *generations);
+    if (generations != NULL && engine_generations(local->engine, local->job, 0, generations,
+                                   LIMIT_METRIC_GENERATIONS, ret_count, &error) != CADRE_OK) {
+        free(generations);
+        generations = NULL;
+    }
+    return generations;
+}
+
+static void give_generations(struct local *local)
+{
+    size_t count = 0;
+    if (local->watch.generations != NULL) {
+        CADRE_FREE_AT_EXIT struct verify_generation *generations = local_generations(local, &count);
+        local->watch.generations(local->watch_user, generations, count);
+    }
+}
+
 static void on_agent_closed(void *user)
 {
     struct local *local = user;
@@ -294,6 +316,7 @@ static cadre_status run_job(struct local *local, struct cadre_error *error)
     }
     if (status == CADRE_OK) {
         uv_run(&local->loop, UV_RUN_DEFAULT);
+        give_generations(local);
     } else {
         uv_prepare_stop(&local->turn);
     }

@@ -9,7 +9,7 @@
 #include <isa-l/crc64.h>
 
 #include "common/pure/assert.h"
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 
 #define HEAD_BYTES 16
 

@@ -190,6 +190,19 @@ def test_undisturbed_with_an_evaluator():
         check_equal(Run(files, whole=False).series["number"], wanted, "TensorBoard's run of the evaluations")
 
 
+def test_curves_of_evaluations_without_daemons():
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        done = subprocess.run(
+            [program("cadre"), "run", *SERVERS, "--evaluators", "1", "--metrics", "curves.json", PUSHER, "--",
+             "--rounds", "5", "--closures", "20"], cwd=folder, timeout=HANG_S, capture_output=True, text=True,
+            env=clean_environment(), check=False)
+        check_equal(done.returncode, 0, f"status of cadre run: {done.stderr[-2000:]}")
+        with open(os.path.join(folder, "curves.json"), encoding="utf-8") as file:
+            read = json.load(file)
+    wanted = [[step, value] for step, value in sorted(dict(evaluations(done.stdout)).items())]
+    check_equal([(one["name"], one["points"]) for one in read["series"]], [("evaluation_number", wanted)], "curves")
+
+
 def test_servers_are_killed():
     with Cluster(workers=2, slots=3) as cluster:
         job = Job(cluster, "--rounds", "40", "--closures", "20", "--work-us", "2000", "--length", "300000",

@@ -11,7 +11,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
-#include "coordinator/daemon/series/series_answer.h"
+#include "coordinator/series/records/series_answer.h"
 
 /* A snapshot is written when the file is longer than this and four times as long as the last one.
  */

@@ -6,7 +6,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_SERIES_SERIES_FILES_H
 #define CADRE_COORDINATOR_DAEMON_SERIES_SERIES_FILES_H
 
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 #include "coordinator/engine/engine.h"
 
 /* Receives what a query asks for, a packed metrics_response; error->code is not OK: the reason why

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 #include "tests/lib/test.h"
 #include "tests/unit/series/version_1.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The values of a job as the bytes of a file: records one behind the other, each with its length,
  * its type and a CRC-64. Replaying them gives the set that they were made of. No I/O. */
-#ifndef CADRE_COORDINATOR_DAEMON_SERIES_SERIES_RECORDS_H
-#define CADRE_COORDINATOR_DAEMON_SERIES_SERIES_RECORDS_H
+#ifndef CADRE_COORDINATOR_SERIES_RECORDS_SERIES_RECORDS_H
+#define CADRE_COORDINATOR_SERIES_RECORDS_SERIES_RECORDS_H
 
 #include "common/model/task_message.h"
 #include "common/wire/wire.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 
 #include <string.h>
 
