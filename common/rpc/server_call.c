@@ -328,3 +328,9 @@ const struct tls_identity *rpc_call_identity(const struct rpc_call *base)
     CADRE_ASSERT(base->is_server);
     return &((const struct rpc_server_call *)base)->identity;
 }
+
+uint64_t rpc_call_certificate_ends_s(const struct rpc_call *base)
+{
+    CADRE_ASSERT(base->is_server);
+    return rpc_tls_peer_ends_s(base->grpc);
+}

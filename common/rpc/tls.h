@@ -57,4 +57,8 @@ uint64_t rpc_tls_generation(const struct rpc_tls *tls);
  * without TLS. Valid as long as the call. */
 const struct tls_identity *rpc_call_identity(const struct rpc_call *call);
 
+/* When the certificate ends that the client of a server's call showed, as Unix time; UINT64_MAX: it
+ * showed none, which is TLS_ROLE_LOCAL. */
+uint64_t rpc_call_certificate_ends_s(const struct rpc_call *call);
+
 #endif

@@ -14,6 +14,7 @@
 #include <grpc/support/string_util.h>
 
 #include "common/rpc/tls_state.h"
+#include "common/tls/report.h"
 
 /* ---- servers ---- */
 
@@ -142,4 +143,18 @@ void rpc_tls_identify(grpc_call *call, const struct rpc_tls *tls, struct tls_ide
         gpr_free(peer);
     }
     grpc_auth_context_release(context);
+}
+
+uint64_t rpc_tls_peer_ends_s(grpc_call *call)
+{
+    uint64_t ends_s = UINT64_MAX;
+    grpc_auth_context *context = grpc_call_auth_context(call);
+    if (context != NULL) {
+        grpc_auth_property_iterator at =
+            grpc_auth_context_find_properties_by_name(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+        const grpc_auth_property *pem = grpc_auth_property_iterator_next(&at);
+        ends_s = pem != NULL ? tls_certificate_ends_s(pem->value, pem->value_length) : UINT64_MAX;
+        grpc_auth_context_release(context);
+    }
+    return ends_s;
 }

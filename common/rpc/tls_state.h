@@ -40,6 +40,9 @@ grpc_channel_credentials *rpc_tls_channel_credentials(const struct rpc_tls *tls)
 void rpc_tls_identify(
     grpc_call *call, const struct rpc_tls *tls, struct tls_identity *ret_identity);
 
+/* rpc_call_certificate_ends_s() of its call. */
+uint64_t rpc_tls_peer_ends_s(grpc_call *call);
+
 /* Inside common/rpc only: reports handshakes that a server refused, with the peer's address. */
 
 /* gRPC's log names no peer when a handshake fails. The peer is the one whose connection has

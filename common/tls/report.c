@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/tls/certificate.h"
+#include "common/tls/material.h"
 #include "common/tls/pem_file.h"
 
 #define WHAT_BYTES 320
@@ -133,4 +135,18 @@ void tls_report_free(struct tls_report *report)
 {
     free(report->certificates);
     *report = (struct tls_report){.certificates = NULL};
+}
+
+uint64_t tls_certificate_ends_s(const char *pem, size_t length)
+{
+    struct tls_certificate_info info = {.not_after_s = 0};
+    BIO *bio = length <= TLS_FILE_BYTES_MAX ? BIO_new_mem_buf(pem, (int)length) : NULL;
+    X509 *certificate = bio != NULL ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
+    if (certificate != NULL) {
+        tls_certificate_read_info(certificate, &info);
+    }
+    X509_free(certificate);
+    BIO_free(bio);
+    ERR_clear_error();
+    return info.not_after_s;
 }

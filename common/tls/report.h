@@ -22,6 +22,9 @@ struct tls_certificate_info {
     bool is_ca;
 };
 
+/* When the first certificate of a PEM text ends, as Unix time; 0: none can be read. */
+uint64_t tls_certificate_ends_s(const char *pem, size_t length);
+
 /* "2027-01-31 12:00 UTC" */
 void tls_time_text(uint64_t time_s, char ret_text[TLS_TIME_BYTES]);
 

@@ -56,7 +56,9 @@ static void make_url(
 {
     struct tcp_address page;
     const char *coordinator = invocation_address(invocation);
-    if (!login->http_tls) {
+    if (!login->http_tls && login->token[0] == '\0') {
+        snprintf(url, URL_BYTES, "http://%s/", login->http);
+    } else if (!login->http_tls) {
         snprintf(url, URL_BYTES, "http://%s/#token=%s", login->http, login->token);
     } else if (!tcp_address_parse(login->http, &page) || page.scope != TCP_SCOPE_ANY) {
         snprintf(url, URL_BYTES, "https://%s/", login->http);
@@ -88,12 +90,18 @@ static void print_notes(const struct invocation *invocation, const cadre_login *
             stderr);
         return;
     }
-    localtime_r(&seconds, &broken);
-    strftime(date, sizeof date, "%Y-%m-%d %H:%M", &broken);
-    fprintf(stderr,
-        "It has a token with your rights (%s) until %s, or until the coordinator is started\n"
-        "again: give it to no one else.\n",
-        login->role, date);
+    if (login->token[0] == '\0') {
+        fputs("It has no token: every process of the coordinator's host may use the page and all\n"
+              "else there, because gRPC listens on a TCP port of loopback without TLS.\n",
+            stderr);
+    } else {
+        localtime_r(&seconds, &broken);
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M", &broken);
+        fprintf(stderr,
+            "It has a token with your rights (%s) until %s, or until the coordinator is\n"
+            "started again: give it to no one else.\n",
+            login->role, date);
+    }
     if (!is_loopback(coordinator)) {
         struct dashboard_host page = split_host(login->http);
         struct dashboard_host host = split_host(coordinator);
@@ -210,8 +218,10 @@ int verb_dashboard(const struct cli *cli, int argc, char **argv)
         .summary =
             "Prints the address of the coordinator's page for a browser: workers, queue, jobs with "
             "their curves, history and logs. The address has a token with your rights: those of "
-            "your certificate's role, and all on a Unix socket. It is valid for 12 hours, and "
-            "until the coordinator is started again. The coordinator's --http serves the page.",
+            "your certificate's role, and all on a Unix socket. It is valid for 12 hours, no "
+            "longer than your certificate, and until the coordinator is started again. Where "
+            "every process of the coordinator's host may do everything there is none. The "
+            "coordinator's --http serves the page.",
         .notes = "  cadre dashboard\n"
                  "  cadre dashboard --open\n"
                  "  cadre -c cluster:9460 --tls-dir ~/cadre dashboard     from another host\n"

@@ -389,6 +389,7 @@ static void close_daemon(struct daemon *daemon)
     free(daemon->outputs_synced);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);
+    login_key_wipe(&daemon->login_key);
     if (daemon->lock_fd >= 0) {
         close(daemon->lock_fd);
     }

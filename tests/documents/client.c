@@ -122,7 +122,8 @@ static void a_job_is_looked_at(void **state)
     assert_int_equal(metrics->count, 0); /* it reported nothing */
     cadre_result_release(metrics);
     OK(cadre_client_login(client, &login, NULL));
-    assert_true(login->token[0] != '\0');
+    assert_string_equal(login->role, "local");
+    assert_string_equal(login->token, ""); /* there is no page */
     cadre_result_release(login);
     OK(cadre_client_history(client, submitted.job, 0, 0, &history, NULL));
     assert_string_equal(cadre_event_kind_name(history->events[0].kind), "submitted");

@@ -21,6 +21,18 @@ def program(name):
     return os.path.join(BIN, name)
 
 
+def with_wrong_clock(daemon, path):
+    """Its wall clock is wrong by as many seconds as the file says, from one look to the next."""
+    clock = os.environ.get("CADRE_TEST_WALL_CLOCK", "")
+    daemon.argv = ["env", f"LD_PRELOAD={clock}", f"WALL_CLOCK_FILE={path}", *daemon.argv]
+
+
+def set_wrong_clock(path, seconds):
+    with open(path + ".new", "w", encoding="ascii") as file:
+        file.write(str(seconds))
+    os.rename(path + ".new", path)
+
+
 def script(text):
     """The content of a shell program."""
     return f"#!/bin/sh\n{text}\n".encode()

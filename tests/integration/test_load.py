@@ -12,7 +12,7 @@ import time
 from concurrent import futures
 
 from client import FAILED, QUEUED, SUCCEEDED, common_pb2, job_file, jobs_pb2, refusal
-from cluster import Cluster, script
+from cluster import Cluster, script, set_wrong_clock, with_wrong_clock
 from learning import FAST, FAST_WORKER, Learning
 from slow_reader import SlowReader
 from small_disk import wait_log
@@ -20,14 +20,9 @@ from testing import HANG_S, SLOW, check, check_equal, check_in, cpu_s, resident_
 
 DAY_S = 24 * 3600
 SLOW_DISK = os.environ.get("CADRE_TEST_SLOW_DISK", "")
-WALL_CLOCK = os.environ.get("CADRE_TEST_WALL_CLOCK", "")
 
 
 # ---- clocks ----
-
-def with_wrong_clock(daemon, path):
-    daemon.argv = ["env", f"LD_PRELOAD={WALL_CLOCK}", f"WALL_CLOCK_FILE={path}", *daemon.argv]
-
 
 def test_clocks_jump():
     """By a day, forward and back, here and there, while a job trains: no lease or deadline ends, and what is
@@ -44,9 +39,7 @@ def test_clocks_jump():
         position = learning.until_position(5).position
         for seconds in ((DAY_S, 0), (-DAY_S, DAY_S), (0, -DAY_S)):
             for path, shift in zip(files, seconds):
-                with open(path + ".new", "w", encoding="ascii") as file:
-                    file.write(str(shift))
-                os.rename(path + ".new", path)
+                set_wrong_clock(path, shift)
             learning.allow(position + 4)
             position = learning.until_position(position + 4).position
             probe = cluster.client.get(cluster.client.submit(script("exit 0"), workers=3))

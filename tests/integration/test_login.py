@@ -4,12 +4,13 @@ import json
 import os
 import stat
 import subprocess
+import time
 
-from cluster import Cluster, clean_environment, program
-from http_api import request
+from cluster import Cluster, clean_environment, program, set_wrong_clock, with_wrong_clock
+from http_api import OPEN, request
 from pages import http_port
 from pki import Pki
-from testing import HANG_S, check, check_equal, check_in, run
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
 
@@ -77,6 +78,49 @@ def test_roles_of_certificates():
         check_equal((drained["state"], drained["drained_by"]), ("draining", "client-1"), "a client drains")
 
 
+def clock_of(cluster):
+    """Of the coordinator; its answers are kept for a moment."""
+    return ask(cluster, login(cluster)["token"])[1]["time_us"] / 1e6
+
+
+def test_the_wall_clock_does_not_end_it():
+    with Cluster(workers=0, coordinator=HTTP, start=False) as cluster:
+        clock = os.path.join(cluster.folder, "clock")
+        with_wrong_clock(cluster.coordinator, clock)
+        cluster.coordinator.start()
+        token = login(cluster)["token"]
+        for hours in (13, -13):
+            set_wrong_clock(clock, hours * 3600)
+            wait_for("the clock is wrong", lambda h=hours: abs(clock_of(cluster) - time.time() - h * 3600) < 600)
+            check_equal(ask(cluster, token, "/api/cluster")[0], 200, f"the clock is wrong by {hours} h")
+
+
+def test_it_ends_with_the_certificate():
+    with Cluster(workers=0, start=False) as cluster:
+        pki = Pki(cluster.folder)
+        clock = os.path.join(cluster.folder, "clock")
+        cluster.coordinator.argv += ["--listen", "127.0.0.1:0", *HTTP, "--tls-dir",
+                                     pki.issue("coordinator", "main", "--host", "127.0.0.1")]
+        with_wrong_clock(cluster.coordinator, clock)
+        cluster.coordinator.start()
+        address = cluster.coordinator.log().split("listening address=127.0.0.1:")[-1].split()[0]
+        short = pki.issue("viewer", "short", "--days", "1")
+        ends_s = time.time() + 86400
+        set_wrong_clock(clock, 86400 - 3600)
+        seen = login(cluster, "--coordinator", f"127.0.0.1:{address}", "--tls-dir", short)
+        check_equal(ask(cluster, seen["token"])[0], 200, "it is good")
+        check(ends_s - 1800 < seen["expires_us"] / 1e6 < ends_s + 2, f"{seen['expires_us']} beside {ends_s}")
+
+
+def test_where_none_is_needed_there_is_none():
+    with Cluster(workers=0, coordinator=OPEN) as cluster:
+        seen = login(cluster)
+        check_equal((seen["token"], seen["expires_us"]), ("", 0), "no token")
+        check_equal(seen["url"], f"http://127.0.0.1:{http_port(cluster.coordinator)}/", "the address")
+        check_equal(ask(cluster, None)[0], 200, "it needs none")
+        check_in("It has no token", cluster.cadre("dashboard").stderr.decode(), "why")
+
+
 def test_no_page():
     with Cluster(workers=0) as cluster:
         check_in("--http 127.0.0.1:9464", cluster.cadre("dashboard", status=1).stderr.decode(), "which flag is missing")
@@ -91,7 +135,7 @@ def test_with_tls_a_certificate_is_asked_for():
         check_equal(done.stdout.decode(), f"https://localhost:{http_port(cluster.coordinator)}/\n", "no token")
         check_in("a certificate of the cluster", done.stderr.decode(), "what the browser asks for")
         seen = login(cluster)
-        check_equal((seen["tls"], seen["url"]), (True, done.stdout.decode().strip()), "as JSON")
+        check_equal((seen["tls"], seen["url"], seen["token"]), (True, done.stdout.decode().strip(), ""), "as JSON")
 
 
 def opened(cluster, environment):

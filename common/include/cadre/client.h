@@ -542,8 +542,8 @@ typedef struct cadre_coordinator_version {
 
 /* Where the pages of a coordinator are: the result of cadre_client_login(). */
 typedef struct cadre_login {
-    const char *token;   /* for "Authorization: Bearer TOKEN": a secret of its holder */
-    uint64_t expires_us; /* Unix time; a start of the coordinator makes it void before */
+    const char *token;   /* for "Authorization: Bearer TOKEN": a secret of its holder; "": none */
+    uint64_t expires_us; /* Unix time; a start of the coordinator makes it void before; or 0 */
     const char *role;    /* whose rights it has, as "viewer"; "local": a Unix socket, all rights */
     const char *name;    /* of the certificate, or "" */
     const char *http;    /* HOST:PORT of its pages; "": it serves none (--http) */
@@ -551,7 +551,9 @@ typedef struct cadre_login {
 } cadre_login;
 
 /* Fetches where the coordinator's pages are, with a token that has the rights of this client and
- * expires after 12 hours. PERMISSION_DENIED: the certificate is a worker's. */
+ * expires after 12 hours, or with the certificate. There is no token where there are no pages, or
+ * where they need none: a browser shows a certificate there, or every process of that host may call
+ * the coordinator. PERMISSION_DENIED: the certificate is a worker's. */
 CADRE_API cadre_status cadre_client_login(
     cadre_client *client, cadre_login **ret_login, const cadre_then *then);
 

@@ -2,6 +2,8 @@
  * What any file of the daemon calls: answers a call, or ends the daemon. */
 #include "coordinator/daemon/base/daemon.h"
 
+#include <string.h>
+
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
     if (daemon->failed == CADRE_OK) {
@@ -9,6 +11,17 @@ void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
         daemon->failure = *error;
     }
     rpc_loop_stop(daemon->loop);
+}
+
+bool daemon_is_open_to_host(const struct daemon *daemon)
+{
+    static const char unix_prefix[] = "unix:";
+    bool tcp = false;
+    for (size_t i = 0; i < daemon->options.listen.count; i++) {
+        const char *address = daemon->options.listen.items[i];
+        tcp = tcp || strncmp(address, unix_prefix, sizeof unix_prefix - 1) != 0;
+    }
+    return tcp && daemon->tls == NULL;
 }
 
 void daemon_send_packed(

@@ -122,6 +122,10 @@ struct daemon {
 /* daemon.c: ends the daemon with a failure, because what is not durable must not be sent. */
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error);
 
+/* Whether every process of this host may call all methods over TCP, without TLS: then the page
+ * shows to all of them what they can have anyway. */
+bool daemon_is_open_to_host(const struct daemon *daemon);
+
 /* Packs with one of the wire functions and sends it: DAEMON_SEND(daemon, call, job_info, &info). A
  * message that cannot be packed or queued ends the call with the reason. */
 #define DAEMON_SEND(daemon, call, name, message)                                                   \

@@ -24,6 +24,11 @@ cadre_status login_key_make(struct login_key *ret_key, struct cadre_error *error
     return CADRE_OK;
 }
 
+void login_key_wipe(struct login_key *key)
+{
+    OPENSSL_cleanse(key, sizeof *key);
+}
+
 /* The MAC of `size` bytes of text, in hex. */
 static bool login_token_mac(
     const struct login_key *key, const char *text, size_t size, char ret_digits[MAC_DIGITS + 1])
@@ -48,8 +53,8 @@ static bool may_login(enum tls_role role)
 }
 
 cadre_status login_token_make(const struct login_key *key, const struct tls_identity *identity,
-    uint64_t now_s, char ret_token[LOGIN_TOKEN_BYTES], uint64_t *ret_expires_s,
-    struct cadre_error *error)
+    uint64_t now_s, uint64_t certificate_lasts_s, char ret_token[LOGIN_TOKEN_BYTES],
+    uint64_t *ret_lasts_s, struct cadre_error *error)
 {
     char digits[MAC_DIGITS + 1];
     if (!may_login(identity->role)) {
@@ -58,9 +63,14 @@ cadre_status login_token_make(const struct login_key *key, const struct tls_iden
             "viewer",
             tls_role_name(identity->role), identity->name);
     }
-    *ret_expires_s = now_s + LOGIN_LASTS_S;
+    if (certificate_lasts_s == 0) {
+        return cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            "the certificate of the %s \"%s\" has expired: `cadre pki issue --force` renews it",
+            tls_role_name(identity->role), identity->name);
+    }
+    *ret_lasts_s = certificate_lasts_s < LOGIN_LASTS_S ? certificate_lasts_s : LOGIN_LASTS_S;
     int size = snprintf(ret_token, LOGIN_TOKEN_BYTES - MAC_DIGITS - 2, "%s~%" PRIu64 "~%s",
-        tls_role_name(identity->role), *ret_expires_s, identity->name);
+        tls_role_name(identity->role), now_s + *ret_lasts_s, identity->name);
     if (!login_token_mac(key, ret_token, (size_t)size, digits)) {
         return cadre_error_set(error, CADRE_INTERNAL, "OpenSSL made no MAC of a token");
     }

@@ -5,19 +5,6 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/pages/api.h"
 
-/* Whether every process of this host may call all methods over TCP, without TLS: then the page may
- * show what they can have anyway. */
-static bool is_open_to_host(const struct daemon *daemon)
-{
-    static const char unix_prefix[] = "unix:";
-    bool tcp = false;
-    for (size_t i = 0; i < daemon->options.listen.count; i++) {
-        const char *address = daemon->options.listen.items[i];
-        tcp = tcp || strncmp(address, unix_prefix, sizeof unix_prefix - 1) != 0;
-    }
-    return tcp && daemon->tls == NULL;
-}
-
 /* The token of "Authorization: Bearer TOKEN"; NULL: there is none. */
 static const char *token_of(const struct http_request *request)
 {
@@ -37,14 +24,14 @@ cadre_status api_identify(struct daemon *daemon, const struct http_request *requ
                                   : cadre_error_wrap(error, CADRE_PERMISSION_DENIED,
                                         "the certificate names no role of the cluster");
     }
-    if (is_open_to_host(daemon)) {
+    if (daemon_is_open_to_host(daemon)) {
         *ret_identity = (struct tls_identity){.role = TLS_ROLE_LOCAL};
         return CADRE_OK;
     }
     const char *token = token_of(request);
     if (token != NULL) {
         return login_token_check(
-            &daemon->login_key, token, clock_wall_us() / CADRE_US_PER_S, ret_identity, error);
+            &daemon->login_key, token, clock_boot_us() / CADRE_US_PER_S, ret_identity, error);
     }
     return cadre_error_set(error, CADRE_UNAUTHENTICATED,
         "the coordinator does not answer to every process of this host: run `cadre dashboard`, "

@@ -31,6 +31,8 @@ struct fixture {
 
 /* ---- the server ---- */
 
+static uint64_t certificate_ends_s; /* of the client that asked last */
+
 static void who_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     const struct tls_identity *identity = rpc_call_identity(call);
@@ -38,6 +40,7 @@ static void who_message(struct rpc_call *call, const void *data, size_t length, 
     (void)data;
     (void)length;
     (void)user;
+    certificate_ends_s = rpc_call_certificate_ends_s(call);
     snprintf(text, sizeof text, "%s/%s", tls_role_name(identity->role), identity->name);
     rpc_call_send(call, text, strlen(text), NULL);
     rpc_call_finish(call, CADRE_OK, NULL);
@@ -215,6 +218,19 @@ static void who_it_is(void **state)
     snprintf(fixture->address, sizeof fixture->address, "%.60s", fixture->unix_address);
     assert_ok(ask_once(fixture, folder, &client), &client.error);
     assert_string_equal(client.answer, "local/");
+    assert_int_equal(certificate_ends_s, UINT64_MAX);
+}
+
+static void when_its_certificate_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct client client;
+    const char *folder = test_temp_dir();
+    struct tls_validity validity = tls_files_validity(-60, 1234);
+    open_tls_server(fixture);
+    tls_files_issue_for(folder, &fixture->ca, TLS_ROLE_CLIENT, "anna", validity);
+    assert_ok(ask_once(fixture, folder, &client), &client.error);
+    assert_int_equal(certificate_ends_s, validity.not_after_s);
 }
 
 static bool had_event(struct fixture *fixture, enum rpc_tls_event event)
@@ -494,7 +510,8 @@ static void addresses(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(who_it_is), TEST(a_server_of_another_ca),
+    const struct CMUnitTest tests[] = {TEST(who_it_is), TEST(when_its_certificate_ends),
+        TEST(a_server_of_another_ca),
         TEST(a_client_of_another_ca), TEST(only_a_coordinator_is_a_server),
         TEST(plain_to_tls_and_tls_to_plain), TEST(certificates_that_expire_in_use),
         TEST(servers_that_expire_in_use), TEST(new_files_while_streams_run),
