@@ -16,7 +16,6 @@
 #include "common/base/clock.h"
 #include "common/checkpoint/choose.h"
 #include "common/pure/assert.h"
-#include "common/model/client_message.h"
 #include "deploy/local/folders.h"
 #include "deploy/local/local_state.h"
 #include "worker/host/probe/slot_gpus.h"
@@ -225,18 +224,6 @@ static cadre_status local_submit(struct local *local, struct cadre_error *error)
         engine_submit(local->engine, clock_monotonic_us(), (struct call_id){1}, &spec);
     }
     return CADRE_OK;
-}
-
-struct verify_generation *local_generations(struct local *local, size_t *ret_count)
-{
-    struct cadre_error error;
-    struct verify_generation *generations = calloc(LIMIT_METRIC_GENERATIONS, sizeof *generations);
-    if (generations != NULL && engine_generations(local->engine, local->job, 0, generations,
-                                   LIMIT_METRIC_GENERATIONS, ret_count, &error) != CADRE_OK) {
-        free(generations);
-        generations = NULL;
-    }
-    return generations;
 }
 
 static void give_generations(struct local *local)

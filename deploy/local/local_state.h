@@ -69,7 +69,7 @@ void local_drop_messages(struct local *local);
 /* agent_callbacks.c: receives from the agent. */
 extern const struct agent_callbacks local_agent_callbacks;
 
-/* local.c: the generations of the job, in order; the caller frees them. NULL: no memory. */
+/* generations.c: those of the job, in order; the caller frees them. NULL: no memory. */
 struct verify_generation *local_generations(struct local *local, size_t *ret_count);
 
 /* gpus.c: fills local->gpus. */

@@ -519,7 +519,7 @@ LAYERS = {
     "deploy/cadre/": BASE + ["common/model/limits.h", "common/model/task_message.h", "common/model/ps_job.h",
                              "common/model/strategy_names.h", "cadre/client.h",
                              "common/view/view.h", "common/json/json.h", "common/wire/wire.h",
-                             "coordinator/series/records/", "deploy/local/local.h", "coordinator/cli/",
+                             "coordinator/series/", "deploy/local/local.h", "coordinator/cli/",
                              "deploy/cadre/"],
     "deploy/examples/": PUBLIC,
     "deploy/templates/": PUBLIC,
