@@ -62,7 +62,8 @@ def one_job(number):
 def tasks_of(found):
     return [{"task": i, "state": "running" if found["state"] == "running" else "exited", "worker": f"w{i:04}",
              "incarnation": i + 1, "pid": 100 + i, "exit_code": None, "exit_signal": None, "exit_text": "",
-             "uses_cadre": True, "log_bytes": 1000 * i, "fetch": None, "usage": usage(), "waited_us": 0}
+             "uses_cadre": True, "log_bytes": 1000 * i, "fetch": None, "usage": usage(),
+             "waited_us": 4_200_000 if i == 1 else 0}
             for i in range(found["workers"])]
 
 

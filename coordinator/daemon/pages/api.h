@@ -63,8 +63,10 @@ void api_keep(
 void api_version(const struct api_request *api);
 void api_cluster(const struct api_request *api);
 
-/* api_jobs.c: the list, a job, its shards. */
+/* api_jobs.c: the list. */
 void api_jobs(const struct api_request *api);
+
+/* api_job.c: a job, its shards; answered later where it has many tasks or files. */
 void api_job(const struct api_request *api);
 void api_shards(const struct api_request *api);
 
@@ -85,7 +87,7 @@ void api_cancel(const struct api_request *api);
 void api_drain(const struct api_request *api);
 void api_undrain(const struct api_request *api);
 
-/* api_jobs.c: the job that the path names. INVALID_ARGUMENT: that is no number of a job. */
+/* api_job.c: the job that the path names. INVALID_ARGUMENT: that is no number of a job. */
 cadre_status api_job_id(
     const struct api_request *api, struct job_id *ret_job, struct cadre_error *error);
 

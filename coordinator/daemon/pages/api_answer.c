@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/http/server.h"
 #include "coordinator/daemon/pages/api.h"
 #include "coordinator/daemon/pages/pages.h"
@@ -13,7 +14,8 @@
 
 char *api_text(json_t *json)
 {
-    char *text = json != NULL ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    bool has_memory = json != NULL && !fault_point("api.text");
+    char *text = has_memory ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(json);
     return text;
 }
@@ -21,7 +23,8 @@ char *api_text(json_t *json)
 /* The content without its text, which is taken over. */
 static struct http_response *response_of(struct http_content content, char *text)
 {
-    if (text == NULL) {
+    if (text == NULL || fault_point("api.response")) {
+        free(text);
         return NULL;
     }
     content.type = HTTP_TYPE_JSON;

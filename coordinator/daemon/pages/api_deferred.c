@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "coordinator/daemon/pages/pages.h"
 
 /* Answers that are made at once; each takes some memory. */
@@ -16,7 +17,9 @@ static bool add_waiting(struct api_deferred *deferred, struct http_request *requ
     if (deferred->waiting_count == deferred->waiting_capacity) {
         size_t capacity = deferred->waiting_capacity > 0 ? deferred->waiting_capacity * 2 : 4;
         struct http_request **grown =
-            realloc(deferred->waiting, capacity * sizeof *deferred->waiting);
+            fault_point("api.wait")
+                ? NULL
+                : realloc(deferred->waiting, capacity * sizeof *deferred->waiting);
         if (grown == NULL) {
             return false;
         }
@@ -44,7 +47,8 @@ void *api_deferred_new(const struct api_request *api, struct job_id job, size_t 
     for (struct api_deferred *at = daemon->deferred_answers; at != NULL; at = at->next) {
         count++;
     }
-    struct api_deferred *deferred = count < DEFERRED_MAX ? calloc(1, bytes) : NULL;
+    bool room = count < DEFERRED_MAX && !fault_point("api.defer");
+    struct api_deferred *deferred = room ? calloc(1, bytes) : NULL;
     if (deferred == NULL || !add_waiting(deferred, api->request)) {
         free(deferred);
         no_room(api);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * /api/jobs, /api/jobs/ID, /api/jobs/ID/shards. */
+ * /api/jobs: the list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,16 +7,6 @@
 #include "common/view/view.h"
 #include "coordinator/daemon/base/listings.h"
 #include "coordinator/daemon/pages/api.h"
-
-cadre_status api_job_id(
-    const struct api_request *api, struct job_id *ret_job, struct cadre_error *error)
-{
-    if (!http_number_parse(api->subject, INT64_MAX, &ret_job->n) || ret_job->n == 0) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.60s is not the number of a job: /api/jobs lists them", api->subject);
-    }
-    return CADRE_OK;
-}
 
 /* "live", or a name of a state. */
 static cadre_status take_state(
@@ -67,30 +57,4 @@ void api_jobs(const struct api_request *api)
     api_answer(api, list != NULL ? json_of_jobs(list) : NULL);
     cadre_result_release(list);
     free(jobs);
-}
-
-/* The job as one of the objects that common/json has of it. */
-static void answer_job(const struct api_request *api, json_t *(*json_of)(const cadre_job *job))
-{
-    struct cadre_error error = {0};
-    struct job_id id;
-    struct job_info info;
-    if (api_job_id(api, &id, &error) != CADRE_OK ||
-        listing_job(api->daemon, id, &info, &error) != CADRE_OK) {
-        api_fail(api, &error);
-        return;
-    }
-    cadre_job *job = view_job_new(&info, NULL);
-    api_answer(api, job != NULL ? json_of(job) : NULL);
-    cadre_result_release(job);
-}
-
-void api_job(const struct api_request *api)
-{
-    answer_job(api, json_of_job);
-}
-
-void api_shards(const struct api_request *api)
-{
-    answer_job(api, json_of_shards);
 }

@@ -4,11 +4,11 @@ import array
 import os
 import statistics
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "one barrier round, microseconds from arrival to release, median (p99)"
-ROUNDS = {2: 3000, 8: 2000, 32: 800, 128: 300}
+ROUNDS = amount.of({2: 3000, 8: 2000, 32: 800, 128: 300}, {2: 20, 8: 10})
 FLOOR, REDIS, STORE = "TCP + epoll (floor)", "Redis INCR + BLPOP", "torch TCPStore"
 CADRE, CADRE_TCP = "cadre", "cadre, daemons on TCP"
 GOALS = {2: 2.5, 8: 2.5, 32: 2.0, 128: 2.0}

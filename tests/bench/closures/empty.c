@@ -2,14 +2,16 @@
  * Closures that do nothing, scheduled by a chief on the workers of its job: prints figures as
  * NAME=NUMBER lines. What a closure takes is from cadre_schedule to its value being ready.
  *
- *     bench_closures */
+ *     bench_closures WORKERS [PART], where PART is 10 for a tenth of all that is measured */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "cadre/cadre.h"
 
-enum { ALONE = 2000, FLOOD = 50000, SECONDS = 3, PER_WORKER = 1000 };
+enum { ALONE = 2000, FLOOD = 50000, RATED = 3000, PER_WORKER = 1000 };
+
+static size_t part = 1;
 
 static uint64_t now_ns(void)
 {
@@ -60,19 +62,19 @@ static uint64_t fetch(cadre_remote_value *value, bool now)
 
 static void one_by_one(cadre_strategy *strategy, double *us)
 {
-    for (size_t i = 0; i < ALONE; i++) {
+    for (size_t i = 0; i < ALONE / part; i++) {
         cadre_remote_value *value;
         uint64_t begun = now_ns();
         CADRE_CHECK(cadre_schedule(strategy, "empty", NULL, 0, &value));
         us[i] = (double)(fetch(value, true) - begun) * 1e-3;
     }
-    print("alone", us, ALONE);
+    print("alone", us, ALONE / part);
 }
 
 /* As many a second as the level sets; the time from scheduling to running is measured. */
 static void at_a_rate(cadre_strategy *strategy, uint32_t workers, double *us)
 {
-    size_t count = (size_t)SECONDS * PER_WORKER * workers;
+    size_t count = RATED / part * workers;
     cadre_remote_value **values = calloc(count, sizeof *values);
     uint64_t *begun = calloc(count, sizeof *begun);
     uint64_t start = now_ns();
@@ -95,11 +97,11 @@ static void at_a_rate(cadre_strategy *strategy, uint32_t workers, double *us)
 static void flood(cadre_strategy *strategy)
 {
     uint64_t begun = now_ns();
-    for (int i = 0; i < FLOOD; i++) {
+    for (size_t i = 0; i < FLOOD / part; i++) {
         CADRE_CHECK(cadre_schedule(strategy, "empty", NULL, 0, NULL));
     }
     CADRE_CHECK(cadre_join(strategy));
-    printf("flood.each=%.0f\n", FLOOD / ((double)(now_ns() - begun) * 1e-9));
+    printf("flood.each=%.0f\n", (double)(FLOOD / part) / ((double)(now_ns() - begun) * 1e-9));
 }
 
 int main(int argc, char **argv)
@@ -111,7 +113,9 @@ int main(int argc, char **argv)
     }
     cadre_strategy *strategy;
     uint32_t workers = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1;
-    double *us = calloc((size_t)SECONDS * PER_WORKER * workers + ALONE, sizeof *us);
+    size_t asked = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+    part = asked >= 1 && asked <= ALONE ? asked : 1;
+    double *us = calloc((size_t)RATED * workers + ALONE, sizeof *us);
     CADRE_CHECK(cadre_strategy_parameter_server(NULL, &strategy));
     flood(strategy);
     one_by_one(strategy, us);

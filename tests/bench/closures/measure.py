@@ -3,18 +3,20 @@
 import subprocess
 import sys
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "closures that do nothing, microseconds; each worker a process of its own"
-WORKERS = (1, 2, 4)
+WORKERS = amount.of((1, 2, 4), (1, 2))
+PART = amount.of("1", "100")  # 100: a hundredth of all
 
 
 def closures(workers):
     # A task's lines come with its number in brackets.
     done = subprocess.run([programs.program("cadre"), "run", "--strategy", "parameter_server", "--ps", "1", "--workers",
-                           str(workers), programs.program("bench_closures"), "--", str(workers)],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+                           str(workers), programs.program("bench_closures"), "--", str(workers), PART],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=amount.deadline_s(120), check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{done.returncode}: {done.stderr[-300:]}")
     return programs.figures("\n".join(line.split("] ", 1)[1] for line in done.stdout.splitlines() if "] " in line))

@@ -145,7 +145,8 @@ static bool choose(
         return false;
     }
     double each_s = took_s / (double)times;
-    double fit = BATCH_S / each_s;
+    double batch_s = seat->plan->budget_s < BATCH_S ? seat->plan->budget_s : BATCH_S;
+    double fit = batch_s / each_s;
     *ret_times = fit < 1 ? 1 : fit > TIMES_MAX ? TIMES_MAX : (uint64_t)fit;
     if (call->operation == BENCH_FRESH) {
         *ret_times = 1;

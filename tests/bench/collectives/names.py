@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows and sizes of the collectives' tables."""
+from driver import amount
+
 RANKS = [2, 4]
-SIZES = [4, 1024, 64 << 10, 1 << 20, 16 << 20, 64 << 20]
+SIZES = amount.of([4, 1024, 64 << 10, 1 << 20, 16 << 20, 64 << 20], [4, 1024, 64 << 10])
 FRESH_SIZES = SIZES[2:]
 
 ARENA, PRIVATE = "cadre, tasks, arena tensors", "cadre, tasks, private tensors"

@@ -3,12 +3,12 @@
 import os
 import re
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "replicas compared: steps of training with and without, two replicas by hand and two tasks"
 ON, OFF = "compared", "off"
-TURNS = 3   # of both, in each round: the machine's speed drifts
+TURNS = amount.of(3, 1)  # of both, in each round: the machine's speed drifts
 MOST = 1.01  # of the time without
 MOST_HASHED = 1.0  # percent of the time of the steps, by the job's own account
 ONE = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -18,8 +18,9 @@ COST = re.compile(r"were compared (\d+) times: to hash them took ([0-9.]+) % of 
 
 # Example: its arguments, and the figure that it prints of its own speed.
 EXAMPLES = {
-    "mlp": (["--model", "big", "--epochs", "8", "--data", DATA], r"steps per second after the first epoch: (\S+)"),
-    "gpt": (["--steps", "200"], r"bytes per second: ([0-9.]+)"),
+    "mlp": (["--model", amount.of("big", "digits"), "--epochs", amount.of("8", "2"), "--data", DATA],
+            r"steps per second after the first epoch: (\S+)"),
+    "gpt": (["--steps", amount.of("200", "5")], r"bytes per second: ([0-9.]+)"),
 }
 LAUNCHES = {
     "2 replicas": ([], {"CADRE_REPLICAS": "2"}),

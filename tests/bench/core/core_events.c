@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How many arrivals a second the coordinator's core takes, without wire, store or sockets: 1,000
- * workers of one task each, in rounds. */
+ * workers of one task each, in rounds.
+ *
+ *     bench_core_events [ROUNDS] */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +10,6 @@
 #include "coordinator/core/core.h"
 
 #define WORKERS 1000u
-#define ROUNDS  1000u
 
 struct stage {
     struct core *core;
@@ -60,13 +61,13 @@ static void form(struct stage *stage)
     }
 }
 
-static bool run_rounds(struct stage *stage)
+static bool run_rounds(struct stage *stage, uint64_t rounds)
 {
     struct core_job_view view;
     if (!core_job(stage->core, (struct job_id){1}, &view)) {
         return false;
     }
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         for (uint32_t worker = 0; worker < WORKERS; worker++) {
             up(stage, worker,
                 &(struct agent_up){.type = AGENT_UP_ARRIVED,
@@ -78,11 +79,13 @@ static bool run_rounds(struct stage *stage)
                         .cursor = {.stream = 1}}});
         }
     }
-    return core_job(stage->core, (struct job_id){1}, &view) && view.released == ROUNDS;
+    return core_job(stage->core, (struct job_id){1}, &view) && view.released == rounds;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const uint64_t asked = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+    const uint64_t rounds = asked > 0 ? asked : 1000;
     const struct core_options options = {
         .limits = {.workers_max = WORKERS, .jobs_max = 1, .tasks_max = WORKERS},
         .seed = 1,
@@ -100,12 +103,12 @@ int main(void)
     stage.core = core_init(memory, &options);
     form(&stage);
     uint64_t began_us = clock_monotonic_us();
-    if (!run_rounds(&stage)) {
+    if (!run_rounds(&stage, rounds)) {
         fprintf(stderr, "core_events: the rounds were not released\n");
         return 1;
     }
     double took_s = (double)(clock_monotonic_us() - began_us) / 1e6;
-    printf("arrivals_per_s=%.0f\n", (double)WORKERS * ROUNDS / took_s);
+    printf("arrivals_per_s=%.0f\n", (double)WORKERS * (double)rounds / took_s);
     free(stage.actions.items);
     free(memory);
     return 0;

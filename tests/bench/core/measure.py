@@ -2,12 +2,13 @@
 """The cores and the mesh by themselves, without processes, sockets to daemons or disks."""
 import re
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "the cores alone, and the all-reduce of 340 KB over 2 replicas"
 CORE, SIM, MESH = "coordinator's core, 1,000 workers", "simulator, 64 workers", "all-reduce"
-SEEDS = 100
+SEEDS = amount.of(100, 2)
+CORE_ROUNDS, MESH_TIMES = amount.of(("1000", "2000"), ("10", "20"))
 
 
 def sim():
@@ -16,9 +17,11 @@ def sim():
 
 
 def run_round(samples):
-    samples.measure(CORE, "", lambda: programs.figures(programs.run(programs.program("bench_core_events"))))
+    samples.measure(CORE, "", lambda: programs.figures(
+        programs.run(programs.program("bench_core_events"), CORE_ROUNDS)))
     samples.measure(SIM, "", sim)
-    samples.measure(MESH, "", lambda: programs.figures(programs.run(programs.program("bench_mesh_all_reduce"))))
+    samples.measure(MESH, "", lambda: programs.figures(
+        programs.run(programs.program("bench_mesh_all_reduce"), MESH_TIMES)))
 
 
 def report(samples):

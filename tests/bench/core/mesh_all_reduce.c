@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The host mesh's all-reduce of as many bytes as digits has of gradients, over two replicas:
  * threads of one task, and two tasks over TCP (here two meshes of one process). Beside it the
- * floor: one thread that adds two such arrays and copies the sum to the second. */
+ * floor: one thread that adds two such arrays and copies the sum to the second.
+ *
+ *     bench_mesh_all_reduce [TIMES] */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,8 +15,9 @@
 
 #define ELEMENTS 85002 /* of float: 340 KB */
 #define BYTES    ((size_t)ELEMENTS * sizeof(float))
-#define WARM     200
-#define TIMES    2000
+
+static int times = 2000;
+static int warm = 200;
 
 struct seat {
     struct mesh *mesh;
@@ -30,8 +33,8 @@ static void *reduce(void *user)
     struct mesh_buffer buffer = {.data = seat->values, .bytes = BYTES, .dtype = MESH_F32};
     struct cadre_error error;
     uint64_t began_us = 0;
-    for (int i = 0; i < WARM + TIMES && !seat->failed; i++) {
-        began_us = i == WARM ? clock_monotonic_us() : began_us;
+    for (int i = 0; i < warm + times && !seat->failed; i++) {
+        began_us = i == warm ? clock_monotonic_us() : began_us;
         seat->failed = seat->mesh->ops->all_reduce(
                            seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &error) != CADRE_OK;
     }
@@ -62,7 +65,7 @@ static bool measure(struct mesh *first, struct mesh *second, const char *name)
     pthread_create(&thread, NULL, reduce, &seats[1]);
     reduce(&seats[0]);
     pthread_join(thread, NULL);
-    printf("%s=%.2f\n", name, (double)seats[0].took_us / TIMES);
+    printf("%s=%.2f\n", name, (double)seats[0].took_us / times);
     free(seats[0].values);
     free(seats[1].values);
     return !seats[0].failed && !seats[1].failed;
@@ -137,21 +140,26 @@ static void add_and_copy(void)
     float *to = new_values();
     float *from = new_values();
     uint64_t began_us = 0;
-    for (int i = 0; i < WARM + TIMES; i++) {
-        began_us = i == WARM ? clock_monotonic_us() : began_us;
+    for (int i = 0; i < warm + times; i++) {
+        began_us = i == warm ? clock_monotonic_us() : began_us;
         for (int element = 0; element < ELEMENTS; element++) {
             to[element] += from[element];
         }
         memcpy(from, to, BYTES);
         __asm__ volatile("" ::: "memory"); /* nothing is taken out of the loop */
     }
-    printf("floor_us=%.2f\n", (double)(clock_monotonic_us() - began_us) / TIMES);
+    printf("floor_us=%.2f\n", (double)(clock_monotonic_us() - began_us) / times);
     free(to);
     free(from);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const long asked = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
+    if (asked > 0 && asked <= times) {
+        times = (int)asked;
+        warm = times / 10;
+    }
     add_and_copy();
     return in_threads() && over_tcp() ? 0 : 1;
 }

@@ -4,30 +4,21 @@ ask once a second whatever the coordinator says."""
 import os
 import time
 
-from driver import programs
+from driver import amount, meter, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "the coordinator's CPU beside a job with steps of 1 ms, and HTTP clients that poll once a second"
-CLIENTS = 200
+CLIENTS = amount.of(200, 5)
 ROWS = {"no clients": None, f"{CLIENTS} clients": (), f"{CLIENTS} deaf clients": ("deaf",)}
-SECONDS = 10
+SECONDS = amount.of(10, 1)
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOWN = (("CPU, % of a core", "cpu_percent"), ("CPU of a step, us", "cpu_step_us"), ("steps/s", "steps_per_s"),
          ("answers/s", "answers_per_s"), ("p50, ms", "p50_ms"), ("p99, ms", "p99_ms"))
 
 
-def cpu_s(pid):
-    """As the scheduler counts it: to the nanosecond, of all threads."""
-    total = 0
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
-            total += int(file.read().split()[0])
-    return total / 1e9
-
-
 def watched(cluster, port, job, asking):
     pid = cluster.coordinator.process.pid
-    began_s, began_cpu_s, position = time.monotonic(), cpu_s(pid), cluster.client.get(job).position
+    began_s, began_cpu_s, position = time.monotonic(), meter.cpu_s(pid), cluster.client.get(job).position
     found = {}
     if asking is not None:
         said = programs.run(programs.DEBIAN_PYTHON, "-B", os.path.join(HERE, "clients.py"), str(port), str(job),
@@ -35,7 +26,7 @@ def watched(cluster, port, job, asking):
         found = programs.figures(said)
     else:
         time.sleep(SECONDS)
-    used_s, took_s = cpu_s(pid) - began_cpu_s, time.monotonic() - began_s
+    used_s, took_s = meter.cpu_s(pid) - began_cpu_s, time.monotonic() - began_s
     steps = cluster.client.get(job).position - position
     found["cpu_percent"] = 100 * used_s / took_s
     found["steps_per_s"] = steps / took_s

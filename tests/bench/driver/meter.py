@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How disturbed a measurement was: the share of the machine's CPU that was taken by others while it ran.
 
-What the machine was busy with comes from /proc/stat, what was ours from the times of this process and of the children
-that were waited for; the rest is others' (and the kernel's softirqs, which loopback causes on our behalf). A window
-must therefore begin before its processes start and end after they have ended."""
+What the machine was busy with comes from /proc/stat, what was ours from the times of this process and of all its
+descendants: of those that were waited for, and of those that run. The tasks of a job are among them, as children of a
+keeper, which is one of its daemon. The rest is others' (and the kernel's softirqs, which loopback causes on our
+behalf)."""
 import os
 import resource
 import time
@@ -20,8 +21,42 @@ def busy_s():
     return (user + nice + system + irq + softirq + steal) / TICKS_PER_S
 
 
+def cpu_s(pid):
+    """What the threads of a process have used, in seconds, as the scheduler counts it: to the nanosecond."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total / 1e9
+
+
+def stat_of(pid):
+    """Its parent, what it used and what its children used that it has waited for, in seconds; None: it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    user, system, children_user, children_system = (int(field) / TICKS_PER_S for field in fields[11:15])
+    return int(fields[1]), user + system, children_user + children_system
+
+
+def descendants_s():
+    """What those used that run now, and those that they have waited for."""
+    stats = {int(name): stat for name in os.listdir("/proc") if name.isdigit() and (stat := stat_of(name))}
+    children = {}
+    for pid, (parent, _, _) in stats.items():
+        children.setdefault(parent, []).append(pid)
+    total, known = 0.0, children.get(os.getpid(), [])
+    while known:
+        pid = known.pop()
+        total += stats[pid][1] + stats[pid][2]
+        known += children.get(pid, [])
+    return total
+
+
 def own_s():
-    total = 0.0
+    total = descendants_s()
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         usage = resource.getrusage(who)
         total += usage.ru_utime + usage.ru_stime
@@ -42,7 +77,7 @@ class Window:
     def __exit__(self, *_):
         self.wall_s = time.monotonic() - self.began_s
         others_s = (busy_s() - self.busy_s) - (own_s() - self.own_s)
-        self.others = max(0.0, others_s / (self.wall_s * CPUS))
+        self.others = min(1.0, max(0.0, others_s / (self.wall_s * CPUS)))  # ticks make a short window a little wrong
 
 
 def wait_for_quiet(patience_s, limit=0.1):

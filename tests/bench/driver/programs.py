@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 
+from driver import amount
+
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
 PEER_PACKAGES = ["redis-server", "libhiredis-dev", "libopenblas-dev", "python3-torch", "libopenmpi-dev", "openmpi-bin",
@@ -18,10 +20,15 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 def build(folder):
     """Configures and builds everything that is measured, as shipped."""
-    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCADRE_BENCH=ON",
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCADRE_TESTS=ON",
                     "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", folder, "--quiet", "bench", "cadre-coordinator", "cadre-worker", "cadre-cli",
                     "digits", "sim", "integration_stubs"], check=True)
+    use(folder)
+
+
+def use(folder):
+    """Measures the programs of this build."""
     os.environ["CADRE_TEST_BIN"] = os.path.join(folder, "bin")
     os.environ["CADRE_TEST_STUBS"] = os.path.join(folder, "tests", "integration", "stubs")
     sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
@@ -34,7 +41,8 @@ def program(name):
 def run(*argv, timeout_s=120, with_errors=False, **options):
     """Runs a program to its end; returns what it printed, and with `with_errors` its standard error behind that,
     which else comes with a failure only."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **options)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=amount.deadline_s(timeout_s),
+                          check=False, **options)
     if done.returncode != 0:
         raise RuntimeError(f"{os.path.basename(argv[0])} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
     return done.stdout + done.stderr if with_errors else done.stdout

@@ -2,7 +2,9 @@
  * cadre_run of a function that does nothing, by hand, on 1, 2 and 4 replicas; and the cost of
  * synchronizing alone: a thread that starts a round of N - 1 others and waits until all are
  * through, over futexes with all asleep in between, and by spinning where each has a CPU of its
- * own. Blocks of all of them take turns, so that a disturbance affects all; printed are medians. */
+ * own. Blocks of all of them take turns, so that a disturbance affects all; printed are medians.
+ *
+ *     bench_empty_run [BLOCKS], at most 11, which is also what it takes without */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -17,11 +19,11 @@
 
 #include "cadre/cadre.h"
 
-#define BLOCKS   11
-#define TIMES    100                /* between two readings of the clock */
-#define WARM_NS  UINT64_C(50000000) /* meanwhile the scheduler spreads the threads */
-#define BLOCK_NS UINT64_C(50000000)
-#define TEAM_MAX 4
+#define BLOCKS_MAX 11
+#define TIMES      100                /* between two readings of the clock */
+#define WARM_NS    UINT64_C(50000000) /* meanwhile the scheduler spreads the threads */
+#define BLOCK_NS   UINT64_C(50000000)
+#define TEAM_MAX   4
 
 static uint64_t now_ns(void)
 {
@@ -168,7 +170,7 @@ struct row {
     uint32_t size;
     enum { RUN, FUTEX, SPIN } kind;
     cadre_strategy *strategy;
-    double took_us[BLOCKS];
+    double took_us[BLOCKS_MAX];
 };
 
 static int by_size(const void *a, const void *b)
@@ -197,22 +199,24 @@ int main(int argc, char **argv)
     CPU_ZERO(&usable);
     sched_getaffinity(0, sizeof usable, &usable);
     CADRE_CHECK(cadre_init(&argc, &argv));
+    long asked = argc > 1 ? strtol(argv[1], NULL, 10) : BLOCKS_MAX;
+    const int blocks = asked >= 1 && asked < BLOCKS_MAX ? (int)asked : BLOCKS_MAX;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].kind == RUN) {
             CADRE_CHECK(cadre_strategy_mirrored(rows[i].size, &rows[i].strategy));
             cadre_show_progress(rows[i].strategy, false);
         }
     }
-    for (int block = 0; block < BLOCKS; block++) {
+    for (int block = 0; block < blocks; block++) {
         for (size_t i = 0; i < count; i++) {
             bool fits = rows[i].kind != SPIN || (int)rows[i].size <= CPU_COUNT(&usable);
             rows[i].took_us[block] = fits ? measure(&rows[i]) : 0;
         }
     }
     for (size_t i = 0; i < count; i++) {
-        qsort(rows[i].took_us, BLOCKS, sizeof rows[i].took_us[0], by_size);
-        if (rows[i].took_us[BLOCKS / 2] > 0) {
-            printf("%s=%.3f\n", rows[i].name, rows[i].took_us[BLOCKS / 2]);
+        qsort(rows[i].took_us, (size_t)blocks, sizeof rows[i].took_us[0], by_size);
+        if (rows[i].took_us[blocks / 2] > 0) {
+            printf("%s=%.3f\n", rows[i].name, rows[i].took_us[blocks / 2]);
         }
         cadre_strategy_release(rows[i].strategy);
     }

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """An empty cadre_run by hand, beside the bare hand-over between as many threads."""
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "an empty cadre_run on 1, 2 and 4 replicas of one process, us"
 ROW = "empty run"
+BLOCKS = amount.of("11", "1")
 
 
 def run_round(samples):
-    samples.measure(ROW, "", lambda: programs.figures(programs.run(programs.program("bench_empty_run"))))
+    samples.measure(ROW, "", lambda: programs.figures(programs.run(programs.program("bench_empty_run"), BLOCKS)))
 
 
 def report(samples):

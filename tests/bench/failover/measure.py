@@ -8,14 +8,15 @@ import sys
 import tempfile
 import time
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "a ps that is killed -9 under pushes: milliseconds from the kill to the next acknowledged push"
 ROWS = {"64 KiB": (8192, False), "16 MiB": (2 << 20, False), "64 KiB, with backups": (8192, True),
         "16 MiB, with backups": (2 << 20, True)}
-KILLS = 100
-DEADLINE_S = 60
+KILLS = amount.of(100, 1)
+BEFORE_END = amount.of(300, 10)  # pushes
+DEADLINE_S = amount.deadline_s(60)
 
 
 class Pushes:
@@ -82,7 +83,7 @@ def kill_servers(elements, backups):
             after = [killed_ns, *pushes.wait_after(killed_ns, 3)]
             pauses = [(later - earlier, later) for earlier, later in zip(after, after[1:])]
             stood.append((max(pauses)[1] - killed_ns) / 1e6)
-        pushes.wait_after(time.monotonic_ns(), 300)
+        pushes.wait_after(time.monotonic_ns(), BEFORE_END)
         with open(os.path.join(pushes.folder, "stop"), "wb"):
             pass
         cluster.client.wait(job, DEADLINE_S)

@@ -2,11 +2,12 @@
 """Records of TFRecord files from the page cache, by Cadre, by a plain C loop and by PyTorch's DataLoader."""
 import os
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "TFRecord files in the page cache, one reading thread; small: 1,000,000 of 200 B, large: 20,000 of 100 KB"
-SIZES = {"small": ("4", "1000000", "200"), "large": ("4", "20000", "102400")}
+SIZES = amount.of({"small": ("4", "1000000", "200"), "large": ("4", "20000", "102400")},
+                  {"small": ("4", "2000", "200"), "large": ("4", "100", "102400")})
 FLOOR, FLOOR_SHUFFLE = "C loop, both checksums (floor)", "C loop, shuffle of 10,000, batches (floor)"
 READER, BATCH = "cadre, record views", "cadre, batches of 64"
 SHUFFLE, RANDOM = "cadre, shuffle of 10,000, batches", "cadre, shuffle of all, batches"
@@ -14,7 +15,7 @@ THREADS = "cadre, shuffle of all, batches, 1 thread a CPU"
 UNCHECKED = "cadre, shuffle of all, batches, no checksums"
 TORCH = [("torch, a tensor each", "0", "tensors"), ("torch, joined bytes", "0", "joined"),
          ("torch, 1 worker, joined", "1", "joined"), ("torch, 2 workers, arrays", "2", "arrays")]
-WORKERS = [1, 2, 4, 8]
+WORKERS = amount.of([1, 2, 4, 8], [1, 2])
 FOLDER = "input-data"
 
 

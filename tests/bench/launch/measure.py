@@ -4,12 +4,12 @@ import os
 import re
 import time
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "from submit to the first all-reduce of two workers, seconds"
 FLOOR, CADRE, RUN, MPI = "fork + exec + TCP (floor)", "cadre submit", "cadre run", "mpirun"
-TIMES = 5
+TIMES = amount.of(5, 1)
 GOAL_S = 0.3
 STAMP = re.compile(r"first_all_reduce_ns=(\d+)")
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cadre's subject, a plain program of two tasks. `bench_messages shared|private`: memory of
- * cadre_plain_alloc, which the tasks of a host share, or any. */
+ * Cadre's subject, a plain program of two tasks. `bench_messages shared|private [BATCHES]`: memory
+ * of cadre_plain_alloc, which the tasks of a host share, or any. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         .receive = receive,
         .both = both};
     if (cadre_world_size() != 2 || subject.sent == NULL || subject.received == NULL ||
-        exchange_run(&subject, (int)cadre_rank()) != 0) {
+        exchange_run(&subject, (int)cadre_rank(), argc > 2 ? argv[2] : NULL) != 0) {
         return 1;
     }
     return cadre_plain_finish();

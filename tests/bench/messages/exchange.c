@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#define BATCHES 11
+#define BATCHES_MAX 11
 
 static const size_t sizes[] = {8, 4096, 65536, 1 << 20, EXCHANGE_BYTES_MAX};
 
@@ -59,39 +59,42 @@ static bool right(const struct exchange_subject *subject, int rank, size_t bytes
 
 /* `messages`: that follow each other in one turn. */
 static bool measure(const struct exchange_subject *subject, int rank, size_t bytes,
-    const char *name, int messages, bool (*turn)(const struct exchange_subject *, int, size_t))
+    const char *name, int messages, bool (*turn)(const struct exchange_subject *, int, size_t),
+    int batches)
 {
-    double batches[BATCHES];
+    double took_us[BATCHES_MAX];
     int times = times_of(bytes);
-    for (int batch = 0; batch < BATCHES; batch++) {
+    for (int batch = 0; batch < batches; batch++) {
         double began_us = now_us();
         for (int i = 0; i < times; i++) {
             if (!turn(subject, rank, bytes)) {
                 return false;
             }
         }
-        batches[batch] = (now_us() - began_us) / times / messages;
+        took_us[batch] = (now_us() - began_us) / times / messages;
         if (!right(subject, rank, bytes)) {
             return false;
         }
     }
-    qsort(batches, BATCHES, sizeof batches[0], compare);
+    qsort(took_us, (size_t)batches, sizeof took_us[0], compare);
     if (rank == 0) {
-        printf("%s.%zu.us=%.3f\n%s.%zu.best_us=%.3f\n", name, bytes, batches[BATCHES / 2], name,
-            bytes, batches[0]);
+        printf("%s.%zu.us=%.3f\n%s.%zu.best_us=%.3f\n", name, bytes, took_us[batches / 2], name,
+            bytes, took_us[0]);
     }
     return true;
 }
 
-int exchange_run(const struct exchange_subject *subject, int rank)
+int exchange_run(const struct exchange_subject *subject, int rank, const char *batches)
 {
+    long asked = batches != NULL ? strtol(batches, NULL, 10) : BATCHES_MAX;
+    int count = asked >= 1 && asked < BATCHES_MAX ? (int)asked : BATCHES_MAX;
     for (size_t i = 0; i < EXCHANGE_BYTES_MAX; i++) {
         subject->sent[i] = (char)(i * 7 + (size_t)rank);
         subject->received[i] = 99;
     }
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        if (!measure(subject, rank, sizes[i], "back_and_forth", 2, back_and_forth) ||
-            !measure(subject, rank, sizes[i], "both_ways", 1, both_ways)) {
+        if (!measure(subject, rank, sizes[i], "back_and_forth", 2, back_and_forth, count) ||
+            !measure(subject, rank, sizes[i], "both_ways", 1, both_ways, count)) {
             return 1;
         }
     }

@@ -21,7 +21,8 @@ struct exchange_subject {
     bool (*both)(const char *from, char *into, size_t bytes);
 };
 
-/* By each of two ranks, which are processes. Returns the exit status. */
-int exchange_run(const struct exchange_subject *subject, int rank);
+/* By each of two ranks, which are processes; so many batches (NULL or no such number: all). Returns
+ * the exit status. */
+int exchange_run(const struct exchange_subject *subject, int rank, const char *batches);
 
 #endif

@@ -72,7 +72,7 @@ static bool both(const char *from, char *into, size_t bytes)
     return true;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     sides =
         mmap(NULL, 2 * sizeof *sides, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -86,7 +86,8 @@ int main(void)
         .send = transfer,
         .receive = receive,
         .both = both};
-    int status = subject.received == NULL || exchange_run(&subject, rank);
+    int status =
+        subject.received == NULL || exchange_run(&subject, rank, argc > 1 ? argv[1] : NULL);
     int of_child = 0;
     return child == 0 ? status : waitpid(child, &of_child, 0) < 0 || of_child != 0 || status;
 }

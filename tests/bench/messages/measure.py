@@ -3,11 +3,12 @@
 import os
 import re
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "messages between two tasks of one host, microseconds a message, and times the floor"
 FLOOR, SHARED, PRIVATE, MPI = "a flag and a copy (floor)", "Cadre, cadre_plain_alloc", "Cadre, any memory", "OpenMPI"
+BATCHES = amount.of("11", "1")
 SIZES = [8, 4096, 65536, 1 << 20, 4 << 20]
 KINDS = {"back_and_forth": "send, then receive", "both_ways": "send_recv"}
 FIGURE = re.compile(r"(\w+\.\d+)\.us=([0-9.]+)")
@@ -21,16 +22,17 @@ def figures(*argv):
 
 
 def cadre(memory):
-    return lambda: figures(programs.program("cadre"), "run", "-n", "2", programs.program("bench_messages"), memory)
+    return lambda: figures(programs.program("cadre"), "run", "-n", "2", programs.program("bench_messages"), "--",
+                           memory, BATCHES)
 
 
 def mpi():
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    return figures("mpirun", *root, "--oversubscribe", "-np", "2", programs.program("bench_mpi_messages"))
+    return figures("mpirun", *root, "--oversubscribe", "-np", "2", programs.program("bench_mpi_messages"), BATCHES)
 
 
 def run_round(samples):
-    rows = {FLOOR: lambda: figures(programs.program("bench_floor_messages")), SHARED: cadre("shared"),
+    rows = {FLOOR: lambda: figures(programs.program("bench_floor_messages"), BATCHES), SHARED: cadre("shared"),
             PRIVATE: cadre("private")}
     if programs.absent_mpi() is None:
         rows[MPI] = mpi

@@ -33,7 +33,8 @@ int main(int argc, char **argv)
         .send = transfer,
         .receive = receive,
         .both = both};
-    int status = subject.sent == NULL || subject.received == NULL || exchange_run(&subject, rank);
+    int status = subject.sent == NULL || subject.received == NULL ||
+                 exchange_run(&subject, rank, argc > 1 ? argv[1] : NULL);
     MPI_Finalize();
     return status;
 }

@@ -3,10 +3,13 @@
 import os
 import time
 
+from driver import amount
+
 LINE_BYTES, LINES_PER_S = 65536, 160
-WINDOW_S = 4.0
+WINDOW_S = amount.of(4.0, 0.5)
 PARTS = ("digits", "digits-train.bin", "digits-test.bin")
-CASES = ((False, 0, False), (True, 0, False), (True, 50, False), (True, 10, True))  # a printer, followers, do they read
+CASES = amount.of(((False, 0, False), (True, 0, False), (True, 50, False), (True, 10, True)),
+                  ((False, 0, False), (True, 2, True)))  # a printer, followers, do they read
 
 
 def name(prints, count, reads):

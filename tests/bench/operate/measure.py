@@ -9,19 +9,19 @@ import tempfile
 import threading
 import time
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 from operate import followers, reconnect
 
 TITLE = "a coordinator with N workers on one job, each a stream; and with thousands of jobs in its queue"
-WORKERS = {100: 500, 300: 500, 1000: 500}
+WORKERS = amount.of({100: 500, 300: 500, 1000: 500}, {20: 20})
 TLS_ROUNDS = 200
 FLOOR = "TCP + epoll (floor)"
 SOCKET, TCP = "cadre, Unix socket", "cadre, TCP"
 EACH, TLS = "cadre, TCP, a connection each", "cadre, TLS, a connection each"
-JOIN_S = 90  # who has not joined then does not
+JOIN_S = amount.deadline_s(90)  # who has not joined then does not
 REPORT = "1s"  # how long a worker whose stream broke is waited for
-JOBS, CLIENTS = 10000, 8
+JOBS, CLIENTS = amount.of((10000, 8), (100, 2))
 ROWS = (("to join all, ms", "join_ms"), ("resident at a worker, KiB", "resident_worker_kib"),
         ("release p50, us", "release_p50_us"), ("release p99, us", "release_p99_us"),
         ("a step, us", "step_us"), ("CPU of a step, us", "cpu_step_us"),
@@ -108,7 +108,7 @@ def steps(workers, rounds, row, main, certificates):
             said = until_ready(agents, workers)
             least = workers - workers // 10
             cluster.cadre("submit", "--detach", "--workers", f"{least}:{workers}", "/bin/true")
-            text, errors = agents.communicate(timeout=300)
+            text, errors = agents.communicate(timeout=amount.deadline_s(300))
         if agents.returncode != 0:
             raise RuntimeError(errors.strip()[-500:])
         end(cluster)

@@ -6,9 +6,11 @@ import os
 import tempfile
 import time
 
-WORKERS = 1000
-SHARES = (100, 20, 10)  # percent of a CPU
-JOIN_S = 120
+from driver import amount
+
+WORKERS = amount.of(1000, 10)
+SHARES = amount.of((100, 20, 10), (100,))  # percent of a CPU
+JOIN_S = amount.deadline_s(120)
 PERIOD_US = 100000
 
 

@@ -1,74 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """For how long a job stands when something of it is killed: from the kill to the next step that is applied."""
-import glob
+import contextlib
 import os
 import signal
 import statistics
-import struct
 import subprocess
 import sys
-import tempfile
 import time
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
+from recovery import goodput
+from recovery.steady import DEADLINE_S, STEP_US, Steps, submit, whole
 
 TITLE = "how long a job stands after a kill -9, milliseconds: from the kill to the next applied step"
 ELASTIC, FIXED, ALONE = "a task, 2 of 3 go on", "a task, 1 of 2 waits for it", "the only task, from a checkpoint"
 STATE = "a task, with 64 MiB of state"
 SILENT, COORDINATOR, TORCH = "a silent host, less the lease", "the coordinator", "torchrun: a task"
-KILLS = 15
+KILLS = amount.of(15, 1)
+SILENT_HOSTS, COORDINATORS, TORCH_KILLS = amount.of((3, 5, 3), (1, 1, 1))
 LEASE_S = 2
-STEP_US = 2000
-
-
-class Steps:
-    """When each step was applied, over all tasks that wrote into the folder."""
-
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="steps-", dir=".")
-        os.chmod(self.folder, 0o777)
-        self.folder = os.path.abspath(self.folder)
-
-    def times(self):
-        stamps = []
-        for path in glob.glob(f"{self.folder}/steps-*"):
-            with open(path, "rb") as file:
-                content = file.read()
-            stamps += [moment for _, moment in struct.iter_unpack("<QQ", content[:len(content) // 16 * 16])]
-        return sorted(stamps)
-
-    def wait_more(self, since_ns, count=20, deadline_s=60):
-        """Until so many steps were applied after a moment."""
-        end = time.monotonic() + deadline_s
-        while sum(moment > since_ns for moment in self.times()) < count:
-            if time.monotonic() > end:
-                raise RuntimeError(f"no {count} steps within {deadline_s} s")
-            time.sleep(0.02)
-
-    def stood_ms(self, killed_ns):
-        """From the kill to the end of the longest pause after it: what was under way when it came may still be
-        applied."""
-        after = [killed_ns, *(moment for moment in self.times() if moment > killed_ns)]
-        pauses = [(later - earlier, later) for earlier, later in zip(after, after[1:])]
-        return (max(pauses)[1] - killed_ns) / 1e6
 
 
 def distribution(values):
     values = sorted(values)
     return {"p50": statistics.median(values), "p99": values[min(len(values) - 1, int(len(values) * 0.99))],
             "worst": values[-1]}
-
-
-def submit(cluster, steps, state_bytes=4096, **fields):
-    with open(programs.program("bench_steady"), "rb") as file:
-        return cluster.client.submit(file.read(), arguments=[steps.folder, str(state_bytes), str(STEP_US)],
-                                     max_restarts=1000, replicas=1, **fields)
-
-
-def whole(cluster, job, tasks):
-    """Waits until all tasks train together; the job's info."""
-    return cluster.client.watch_until(job, lambda info: info.roster == tasks and info.position > 0, "all tasks", 60)
 
 
 def kill_tasks(workers, workers_min, slot, state_bytes=4096, **fields):
@@ -83,7 +40,8 @@ def kill_tasks(workers, workers_min, slot, state_bytes=4096, **fields):
             killed_ns = time.monotonic_ns()
             os.kill(next(task.pid for task in info.tasks if task.slot == slot), signal.SIGKILL)
             steps.wait_more(killed_ns)
-            cluster.client.watch_until(job, lambda now, then=info.generation: now.generation > then, "a plan", 60)
+            cluster.client.watch_until(job, lambda now, then=info.generation: now.generation > then, "a plan",
+                                       DEADLINE_S)
             whole(cluster, job, workers)
             stood.append(steps.stood_ms(killed_ns))
         cluster.client.cancel(job)
@@ -92,10 +50,11 @@ def kill_tasks(workers, workers_min, slot, state_bytes=4096, **fields):
 
 
 def silent_host():
-    """The worker and all its tasks stop at once: the lease has to lapse."""
+    """The worker and all its tasks and keepers stop at once, as a host does that loses its power: the lease has to
+    lapse. In the end the host is back, with all of them."""
     from cluster import Cluster, processes_naming
     stood = []
-    for _ in range(3):
+    for _ in range(SILENT_HOSTS):
         steps = Steps()
         options = {"coordinator": ["--lease", f"{LEASE_S}s"], "worker": ["--heartbeat", "300ms"]}
         with Cluster(workers=3, slots=1, **options) as cluster:
@@ -104,11 +63,14 @@ def silent_host():
             steps.wait_more(time.monotonic_ns())
             host = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
             killed_ns = time.monotonic_ns()
-            for pid in [host.process.pid, *processes_naming(f"CADRE_SOCKET={host.state}/")]:
+            pids = [host.process.pid, *processes_naming(f"CADRE_SOCKET={host.state}/")]
+            for pid in pids:
                 os.kill(pid, signal.SIGSTOP)
             steps.wait_more(killed_ns + LEASE_S * 500_000_000)
             stood.append(steps.stood_ms(killed_ns) - LEASE_S * 1000)
-            host.signal(signal.SIGCONT)
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):  # the daemon, which is the first, ends its tasks
+                    os.kill(pid, signal.SIGCONT)
             cluster.client.cancel(job)
             cluster.client.wait(job)
     return distribution(stood)
@@ -119,7 +81,7 @@ def kill_coordinator():
     steps, stood = Steps(), []
     with Cluster(workers=2, slots=1) as cluster:
         job = submit(cluster, steps, workers=2)
-        for _ in range(5):
+        for _ in range(COORDINATORS):
             whole(cluster, job, 2)
             steps.wait_more(time.monotonic_ns(), 200)
             killed_ns = time.monotonic_ns()
@@ -134,19 +96,24 @@ def kill_coordinator():
     return distribution(stood)
 
 
+# Its defaults, 0 (none) and 3 (all), are lost in its parser from Python 3.11 on, where the members of a flag are those
+# of one bit: it fails without a value of one bit for both.
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--redirects", "1", "--tee", "1"]
+
+
 def torchrun():
     """Its own default of looking after the workers, and 0.1 s."""
     figures = {}
-    for name, options in (("default", []), ("p50", ["--monitor-interval", "0.1"])):
+    for name, options in (("default", []), ("p50", ["--monitor_interval", "0.1"])):
         stood = []
         steps = Steps()
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_steady.py")
         launcher = subprocess.Popen(
-            [programs.DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
-             "--max_restarts", "100", *[option.replace("-interval", "_interval") for option in options], script,
-             steps.folder, "4096", str(STEP_US)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [programs.DEBIAN_PYTHON, *TORCHRUN, "--log_dir", steps.folder, "--nproc_per_node", "2", "--max_restarts",
+             "100", *options, script, steps.folder, "4096", str(STEP_US)], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
         try:
-            for _ in range(3):
+            for _ in range(TORCH_KILLS):
                 steps.wait_more(time.monotonic_ns())
                 with open(f"{steps.folder}/pid-1", encoding="ascii") as file:
                     pid = int(file.read())
@@ -166,9 +133,10 @@ def absent_torchrun():
     """None, or why it cannot be compared with."""
     if programs.absent_torch() is not None:
         return programs.absent_torch()
-    argv = [programs.DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone", "--no_python", "true"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    return None if done.returncode == 0 else f"torchrun does not run here: {done.stderr.strip().splitlines()[-1]}"
+    done = subprocess.run([programs.DEBIAN_PYTHON, *TORCHRUN, "--no_python", "true"], capture_output=True, text=True,
+                          timeout=amount.deadline_s(60), check=False)
+    why = (done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[-1]
+    return None if done.returncode == 0 else f"torchrun does not run here: {why}"
 
 
 def run_round(samples):
@@ -183,6 +151,7 @@ def run_round(samples):
         samples.measure(TORCH, "", torchrun)
     else:
         samples.mark_absent(TORCH, absent)
+    goodput.run_round(samples)
 
 
 def report(samples):
@@ -193,7 +162,8 @@ def report(samples):
                   goals.get(row, ""), percent(samples.disturbed(row))] for row in rows])
     default = samples.median(TORCH, "", "default")
     if default is not None:
-        print(f"  torchrun with its default interval: {shown(default)} ms; it restarts all tasks and keeps no state")
+        print(f"  torchrun with its default interval: {shown(default)} ms; it restarts all tasks and keeps no state\n")
+    goodput.report(samples)
 
 
 if __name__ == "__main__":

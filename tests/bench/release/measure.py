@@ -3,11 +3,11 @@
 import signal
 import subprocess
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "one release to many streams, microseconds after the last arrival: the first has it, the last has it"
-STREAMS = {100: 50, 1000: 20, 5000: 7}
+STREAMS = amount.of({100: 50, 1000: 20, 5000: 7}, {10: 3})
 FLOOR, CADRE = "TCP + epoll (floor)", "cadre"
 
 
@@ -24,7 +24,7 @@ def cadre(streams, rounds):
         try:
             if agents.stdout.readline().strip() == "ready":
                 cluster.cadre("submit", "--detach", "--workers", str(streams), "/bin/true")
-            text, errors = agents.communicate(timeout=200)
+            text, errors = agents.communicate(timeout=amount.deadline_s(200))
         finally:
             agents.kill()
             agents.wait()

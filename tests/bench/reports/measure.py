@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What it costs a job under daemons to report numbers at each step: steps of 1 ms, and steps that do nothing."""
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "a step with reports beside the same step without"
-STEPS = {1000: 3000, 0: 20000}  # by microseconds of work in a step
+STEPS = amount.of({1000: 3000, 0: 20000}, {1000: 50, 0: 200})  # by microseconds of work in a step
 REPORTS = (0, 1, 16)
 
 

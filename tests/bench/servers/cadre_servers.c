@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A parameter server in a process of its own, on memory that outlives it, and clients that push and
- * pull variables of each size. `cadre_servers CLIENTS [THREADS]` */
+ * pull variables of each size. `cadre_servers CLIENTS [PART [THREADS]]` */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -192,9 +192,9 @@ int main(int argc, char **argv)
     }
     pid_t server = fork();
     if (server == 0) {
-        be_server(listener, argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0);
+        be_server(listener, argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0);
     }
-    int status = servers_rounds(&kind, argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1);
+    int status = servers_rounds(&kind, argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
     kill(server, SIGKILL);
     waitpid(server, NULL, 0);
     link_listener_close(listener);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What loopback TCP gives to blocking calls: a question of 16 bytes, a value in one direction, an
- * answer of 16 bytes in the other; a thread for each connection. `floor_servers CLIENTS` */
+ * answer of 16 bytes in the other; a thread for each connection. `floor_servers CLIENTS [PART]` */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
     if (server == 0) {
         be_server(listener);
     }
-    int status = servers_rounds(&kind, argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1);
+    int status = servers_rounds(&kind, argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
     kill(server, SIGKILL);
     waitpid(server, NULL, 0);
     return status;

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pushes to a parameter server and pulls from it, beside blocking TCP and Redis."""
-from driver import programs
+from driver import amount, programs
 from driver.samples import print_table, shown
 
 TITLE = "parameter servers: a push, a pull, a gather"
 SIZES = {16: "16 B", 65536: "64 KiB", 4 << 20: "4 MiB", 16 << 20: "16 MiB", 64 << 20: "64 MiB"}
 CLIENTS = (1, 2)
+PART = amount.of("1", "1000")  # 1000: a thousandth of all rounds
 FLOOR, CADRE, REDIS = "TCP, blocking", "cadre", "Redis"
 PUSHES = ("assign", "add", "sgd")
 GATHER = "gather.16"  # of 1,000 rows, whatever the size is called
 
 
 def floor(clients):
-    return programs.figures(programs.run(programs.program("bench_floor_servers"), str(clients)))
+    return programs.figures(programs.run(programs.program("bench_floor_servers"), str(clients), PART))
 
 
 def cadre(clients):
-    return programs.figures(programs.run(programs.program("bench_cadre_servers"), str(clients)))
+    return programs.figures(programs.run(programs.program("bench_cadre_servers"), str(clients), PART))
 
 
 def redis(clients):
     with programs.redis_server() as port:
-        return programs.figures(programs.run(programs.program("bench_redis_servers"), port, str(clients)))
+        return programs.figures(programs.run(programs.program("bench_redis_servers"), port, str(clients), PART))
 
 
 def run_round(samples):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SET and GET of the same sizes, a key for each client and size. `redis_servers PORT CLIENTS` */
+ * SET and GET of the same sizes, a key for each client and size.
+ * `redis_servers PORT CLIENTS [PART]` */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,5 +45,5 @@ int main(int argc, char **argv)
         return 2;
     }
     port = (int)strtol(argv[1], NULL, 10);
-    return servers_rounds(&kind, (int)strtol(argv[2], NULL, 10));
+    return servers_rounds(&kind, argv[2], argc > 3 ? argv[3] : NULL);
 }

@@ -17,6 +17,7 @@
 
 const size_t servers_sizes[SERVERS_SIZES] = {
     16, (size_t)64 << 10, (size_t)4 << 20, (size_t)16 << 20, SERVERS_LARGEST};
+static size_t part = 1; /* the repeats are divided by it */
 static const size_t repeats[SERVERS_SIZES] = {REPEATS_MAX, 1000, 80, 24, 8};
 
 struct figures {
@@ -65,8 +66,9 @@ static void measure(const struct servers_kind *kind, void *opened, size_t operat
     struct figures *ret_figures)
 {
     static double took_s[REPEATS_MAX];
-    size_t count = is_gather(kind, operation) ? 500 : repeats[size];
-    size_t warm = count / 10 + 2;
+    size_t all = is_gather(kind, operation) ? 500 : repeats[size];
+    size_t count = all > part ? all / part : 1;
+    size_t warm = part > 1 ? 0 : count / 10 + 2;
     double began_s = 0;
     for (size_t i = 0; i < warm + count; i++) {
         double from_s = now_s();
@@ -120,8 +122,11 @@ static void print(const struct servers_kind *kind, const struct board *board, in
     }
 }
 
-int servers_rounds(const struct servers_kind *kind, int clients)
+int servers_rounds(const struct servers_kind *kind, const char *clients_text, const char *part_text)
 {
+    int clients = clients_text != NULL ? (int)strtol(clients_text, NULL, 10) : 1;
+    size_t asked = part_text != NULL ? strtoul(part_text, NULL, 10) : 1;
+    part = asked >= 1 ? asked : 1;
     struct board *board =
         mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_barrierattr_t shared;

@@ -24,8 +24,9 @@ struct servers_kind {
     const char *const *names; /* NULL ends them; "gather" has one size of its own */
 };
 
-/* Returns the exit status. */
-int servers_rounds(const struct servers_kind *kind, int clients);
+/* `clients` and `part` are arguments of the program: so many processes, at least 1, and 10 for a
+ * tenth of all rounds (NULL: 1 and all). Returns the exit status. */
+int servers_rounds(const struct servers_kind *kind, const char *clients, const char *part);
 
 /* Filled once with something. */
 char *servers_bytes(void);

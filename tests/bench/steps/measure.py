@@ -5,14 +5,14 @@ Each is run with few epochs and with many; the difference is free of start and e
 import os
 import time
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "digits: steps per second of training, and what is added per step"
 HAND, HAND_2 = "by hand, 1 replica", "by hand, 2 replicas"
 RUN, ONE, TWO = "cadre run -n 1", "daemons, 1 worker", "daemons, 2 workers"
 BASES = {RUN: HAND, ONE: HAND, TWO: HAND_2}
-FEW, MANY = 5, 45
+FEW, MANY = amount.of((5, 45), (1, 2))
 STEPS_PER_EPOCH = 23  # 1,438 images in batches of 64
 DATA = os.path.join(programs.ROOT, "deploy", "examples", "digits")
 FILES = [os.path.join(DATA, name) for name in ("digits-train.bin", "digits-test.bin")]

@@ -5,12 +5,12 @@ import math
 import os
 import statistics
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "blocks of steps that are traced beside those around them"
-BLOCK = {1000: 250, 0: 2500}  # steps, by microseconds of work in a step
-PAIRS = 12  # traced blocks of one run
+BLOCK = amount.of({1000: 250, 0: 2500}, {1000: 100, 0: 1000})  # steps, by microseconds of work in a step
+PAIRS = amount.of(12, 2)  # traced blocks of one run
 AHEAD = 3   # blocks from the position to the next that is traced
 
 

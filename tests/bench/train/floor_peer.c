@@ -19,7 +19,7 @@ static void require(int done, const char *what)
     }
 }
 
-void peer_fork(struct peer *peer, size_t count)
+void peer_open(struct peer *peer, size_t count)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -42,6 +42,14 @@ void peer_fork(struct peer *peer, size_t count)
     require(setsockopt(peer->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "setsockopt");
     peer->received = malloc((count + 1) * sizeof *peer->received);
     require(peer->received != NULL, "malloc");
+}
+
+float *peer_vector(const char *memory, size_t count)
+{
+    (void)memory;
+    float *vector = calloc(count, sizeof *vector);
+    require(vector != NULL, "calloc");
+    return vector;
 }
 
 /* Sends and receives at the same time. */

@@ -3,7 +3,7 @@
 import os
 import re
 
-from driver import programs
+from driver import amount, programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "an MLP on OpenBLAS, steps per second of training"
@@ -12,13 +12,23 @@ DATA = os.path.join(programs.ROOT, "deploy", "examples", "digits", "digits-train
 ONE = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 # Model: epochs of C and Cadre, and of PyTorch; at least this share of C's steps, and this many times those of DDP.
-MODELS = {"digits": (200, 40, 0.85, 9), "big": (6, 6, 0.95, 1.4)}
+MODELS = amount.of({"digits": (200, 40, 0.85, 9), "big": (6, 6, 0.95, 1.4)},
+                   {"digits": (2, 2, 0.85, 9)})
 FLOOR, HAND, RUN, TORCH_ROW = "C, by hand", "cadre, by hand", "cadre run", "PyTorch"
+# The C program, ported to plain calls: its gradients in memory of its own, and in cadre_plain_alloc's.
+OWN, ARENA = "C, plain calls, own memory", "C, plain calls, arena"
+ROWS = (FLOOR, OWN, ARENA, HAND, RUN, TORCH_ROW)
 
 
 def floor(model, processes):
     return programs.figures(programs.run(
         programs.program("bench_train_floor"), model, str(processes), str(MODELS[model][0]), DATA, env=ONE))
+
+
+def plain(model, memory):
+    text = programs.run(programs.program("cadre"), "run", "-n", "2", programs.program("bench_train_plain"), "--", model,
+                        "2", str(MODELS[model][0]), DATA, memory, env=ONE)
+    return programs.figures(re.sub(r"(?m)^\[\d+\] ", "", text))  # a task's lines begin with its number
 
 
 def cadre(model, processes, *launch):
@@ -37,6 +47,8 @@ def torch(model, processes):
 
 def learned(model, figures):
     """What is compared must train: the digits are learned, random labels begin to be."""
+    if amount.smoke:
+        return figures
     most = 0.1 if model == "digits" else 2.4
     if not 0 <= figures["loss"] < most:
         raise RuntimeError(f"a loss of {figures['loss']} at the end, not below {most}")
@@ -48,6 +60,9 @@ def rows_of(processes):
     rows = [(FLOOR, lambda model: floor(model, processes)), (RUN, run[1])]
     if processes == 1:
         rows.append((HAND, lambda model: cadre(model, processes)))
+    else:
+        rows += [(row, lambda model, memory=memory: plain(model, memory))
+                 for row, memory in ((OWN, "own"), (ARENA, "arena"))]
     return rows
 
 
@@ -75,7 +90,7 @@ def report(samples):
     for model, (_, _, share, times) in MODELS.items():
         for processes in (1, 2):
             column = (model, processes)
-            for row in (FLOOR, HAND, RUN, TORCH_ROW):
+            for row in ROWS:
                 steps = samples.median(row, column, "steps_per_s")
                 if steps is None:
                     continue
@@ -86,6 +101,6 @@ def report(samples):
                               met(of_floor, share) if ours else "", shown(of_torch),
                               met(of_torch, times) if ours and processes == 2 else ""])
     print_table(["model, processes", "steps/s", "of C", "", "times PyTorch", ""], lines)
-    worst = max((samples.disturbed(row) or 0 for row in (FLOOR, HAND, RUN, TORCH_ROW)), default=0)
-    print(f"  goals: digits {MODELS['digits'][2]} of C and {MODELS['digits'][3]} times DDP, big {MODELS['big'][2]} and "
-          f"{MODELS['big'][3]}; others at most {percent(worst)}")
+    worst = max((samples.disturbed(row) or 0 for row in ROWS), default=0)
+    goals = ", ".join(f"{model} {share} of C and {times} times DDP" for model, (_, _, share, times) in MODELS.items())
+    print(f"  goals: {goals}; others at most {percent(worst)}")

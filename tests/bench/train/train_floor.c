@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The training of the example mlp with nothing around it: the same layers, batches and update on
  * OpenBLAS with one thread, all parameters in one vector, images in memory, shuffled in each
- * epoch; with two processes each computes half of every batch and they sum gradients over one TCP
- * connection.
+ * epoch; with two processes each computes half of every batch and they sum gradients: over one TCP
+ * connection, or linked with plain_peer.c by Cadre.
  *
- *     bench_train_floor digits|big PROCESSES EPOCHS DIGITS-TRAIN.BIN */
+ *     bench_train_floor digits|big PROCESSES EPOCHS DIGITS-TRAIN.BIN
+ *     cadre run -n 2 bench_train_plain -- digits|big 2 EPOCHS DIGITS-TRAIN.BIN own|arena */
 #include <cblas.h>
 #include <math.h>
 #include <stdbool.h>
@@ -266,15 +267,17 @@ int main(int argc, char **argv)
     const long epochs = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
     struct run run = {.count = 0};
     struct peer peer = {.rank = 0};
-    if (argc != 5 || epochs < 2) {
-        fprintf(stderr, "usage: bench_train_floor digits|big 1|2 EPOCHS DIGITS-TRAIN.BIN\n");
+    if (argc < 5 || argc > 6 || epochs < 2) {
+        fprintf(stderr, "usage: %s digits|big 1|2 EPOCHS DIGITS-TRAIN.BIN [own|arena]\n", argv[0]);
         return 2;
     }
     openblas_set_num_threads(1);
     open_run(&run, strcmp(argv[1], "big") == 0, argv[4]);
     if (two) {
-        peer_fork(&peer, run.count);
+        peer_open(&peer, run.count);
         run.peer = &peer;
+        free(run.slopes);
+        run.slopes = peer_vector(argc > 5 ? argv[5] : "own", run.count);
     }
     const int steps = (run.images + run.batch - 1) / run.batch;
     double began_s = 0;
