@@ -63,7 +63,22 @@ function heading(job, app, crumbs) {
     job.message ? h("p", { class: "sentence", "data-key": "message" }, clean(job.message)) : null,
     job.wait ? h("p", { class: "quiet", "data-key": "wait" },
       `${job.workers > 1 ? "The others wait" : "The step waits"} for task ${job.wait.task} on ` +
-      `${clean(job.wait.worker)}: ${duration(job.wait.waited_us)}.`) : null, progress(job));
+      `${clean(job.wait.worker)}: ${duration(job.wait.waited_us)}.`) : null, progress(job), evaluation(job));
+}
+
+// What the evaluator of a job with parameter servers reported last.
+function evaluation(job) {
+  const e = job.evaluation;
+  if (!e) return null;
+  const texts = [h("strong", {}, "Evaluation"), `of step ${count(e.step)}`];
+  for (const [name, number] of Object.entries(e.metrics)) texts.push(`${clean(name)} ${value(number)}`);
+  return h("div", { class: "progress", "data-key": "evaluation" }, h("div", { class: "text" },
+    texts.map((text) => h("span", {}, text))));
+}
+
+// "chief 1, workers 2, ps 2, evaluator 1"
+export function roles({ workers, servers, evaluators }) {
+  return `chief 1, workers ${count(workers)}, ps ${count(servers)}${evaluators > 0 ? `, evaluator ${evaluators}` : ""}`;
 }
 
 function progress(job) {
@@ -93,6 +108,7 @@ function facts(job, app) {
     fact("Steps committed", h("span", { id: "position" }, count(job.position))),
     fact("Generation", h("span", { id: "generation" }, String(job.generation))),
     fact("Tasks", job.final ? String(job.workers) : `${job.roster} of ${job.workers}`),
+    job.ps_job ? fact("Task types", h("span", { id: "roles" }, roles(job.ps_job))) : null,
     fact("Restarts", String(job.restarts)),
     fact("States found equal", verified, job.verified ? `digest ${job.verified.digest}` : null),
     fact("Checkpoint", checkpoint ? h("span", { class: "mono" }, checkpoint) : "none"),
