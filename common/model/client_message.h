@@ -174,7 +174,7 @@ struct metrics_response {
     const struct verify_generation *generations; /* the newest, in order */
     size_t generation_count;
     uint64_t lost_bytes; /* of the file of the values: cut off because they were damaged */
-    uint64_t refused;    /* values of names beyond LIMIT_METRICS */
+    uint64_t refused;    /* values for whose names there was no room */
 };
 
 /* Jobs.History: what happened to a job, and when. */

@@ -24,8 +24,10 @@
 #define LIMIT_PIDS_MAX          4194304
 #define LIMIT_TIME_US           ((1ULL << 62) - 1)
 #define LIMIT_METRICS           16
-#define LIMIT_SERIES_POINTS     4096 /* newest values of a metric, each kept */
-#define LIMIT_SERIES_BUCKETS    1024 /* of steps before them */
+#define LIMIT_JOB_SERIES        (2 * LIMIT_METRICS) /* of the training, and of its evaluation */
+#define LIMIT_SERIES_POINTS     4096                /* newest values of a metric, each kept */
+#define LIMIT_SERIES_BUCKETS    1024                /* of steps before them */
+#define LIMIT_EVALUATION_PART   4    /* an evaluation's metric has 1/4 of both: it is rarer */
 #define LIMIT_REPORTED_VALUES   1024 /* in one message of a task */
 #define LIMIT_TRACE_SPANS       1024 /* in one message of a task */
 #define LIMIT_TRACE_STEPS       10000

@@ -240,7 +240,7 @@ struct reported_value {
     double value;  /* may be not finite */
 };
 
-/* Values that the program reported (cadre_report), oldest first. */
+/* Values that the program reported (cadre_report, cadre_report_evaluation), oldest first. */
 struct task_values {
     struct generation generation;
     /* The steps are the program's own numbers. Else they are those of the ledger, and a generation
@@ -282,7 +282,7 @@ enum task_up_type {
     TASK_UP_SHARDS, /* for people, as progress; of one dataset */
     TASK_UP_PREEMPT,
     TASK_UP_BACKED,
-    TASK_UP_VALUES, /* of the chief; sent until it is acknowledged */
+    TASK_UP_VALUES, /* of the chief, and of the evaluator; sent until it is acknowledged */
     TASK_UP_SPANS   /* of a trace; what is lost on the way is counted */
 };
 

@@ -10,14 +10,18 @@
 #define SERIES_BYTES_MAX                                                                           \
     (LIMIT_NAME_BYTES + 32 + LIMIT_SERIES_POINTS * POINT_BYTES_MAX +                               \
         LIMIT_SERIES_BUCKETS * BUCKET_BYTES_MAX)
-_Static_assert(LIMIT_METRICS * SERIES_BYTES_MAX + LIMIT_METRIC_GENERATIONS * GENERATION_BYTES_MAX +
-                       64 <=
+#define EVALUATION_BYTES_MAX                                                                       \
+    (LIMIT_NAME_BYTES + 32 +                                                                       \
+        (LIMIT_SERIES_POINTS * POINT_BYTES_MAX + LIMIT_SERIES_BUCKETS * BUCKET_BYTES_MAX) /        \
+            LIMIT_EVALUATION_PART)
+_Static_assert((SERIES_BYTES_MAX + EVALUATION_BYTES_MAX) * LIMIT_METRICS +
+                       LIMIT_METRIC_GENERATIONS * GENERATION_BYTES_MAX + 64 <=
                    LIMIT_FRAME_BYTES,
     "the longest metrics_response fits");
 
 ROWS(MetricsRequest) = {
     JOB(MetricsRequest, id, id.n),
-    TEXTS(MetricsRequest, names, name_count, decode_name, LIMIT_METRICS),
+    TEXTS(MetricsRequest, names, name_count, decode_name, LIMIT_JOB_SERIES),
     POSITION(MetricsRequest, first_step),
     POSITION(MetricsRequest, last_step),
 };
@@ -50,14 +54,13 @@ WIRE_MODEL(MetricSeries, struct metric_series);
 ROWS(MetricSeries) = {
     TEXT(MetricSeries, name, decode_name),
     NUMBER(MetricSeries, stride, 1, LIMIT_POSITION),
-    MESSAGES(
-        MetricSeries, buckets, SeriesBucket, buckets, bucket_count, LIMIT_SERIES_BUCKETS),
+    MESSAGES(MetricSeries, buckets, SeriesBucket, buckets, bucket_count, LIMIT_SERIES_BUCKETS),
     MESSAGES(MetricSeries, points, SeriesPoint, points, point_count, LIMIT_SERIES_POINTS),
 };
 static TABLE(MetricSeries, metric_series);
 
 ROWS(MetricsResponse) = {
-    MESSAGES(MetricsResponse, series, MetricSeries, series, series_count, LIMIT_METRICS),
+    MESSAGES(MetricsResponse, series, MetricSeries, series, series_count, LIMIT_JOB_SERIES),
     MESSAGES(MetricsResponse, generations, VerifyGeneration, generations, generation_count,
         LIMIT_METRIC_GENERATIONS),
     COPY(MetricsResponse, lost_bytes),

@@ -123,13 +123,17 @@ static int fetch_content(struct fetch *fetch, const char *path, int fd)
 }
 
 /* Where a file goes. Each task that was the chief has left event files; their names differ, and
- * TensorBoard takes those of one folder for one run. */
+ * TensorBoard takes those of one folder for one run. The evaluator's are another run. */
 static const char *get_local_path(const char *path)
 {
-    static const char events[] = "/events/events.out.tfevents.";
+    static const char *const runs[] = {
+        "/events/events.out.tfevents.", "/events/eval/events.out.tfevents."};
     size_t digits = strspn(path, "0123456789");
-    return digits > 0 && strncmp(path + digits, events, sizeof events - 1) == 0 ? path + digits + 1
-                                                                                : path;
+    bool found = false;
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        found = found || strncmp(path + digits, runs[i], strlen(runs[i])) == 0;
+    }
+    return digits > 0 && found ? path + digits + 1 : path;
 }
 
 static int fetch_one(struct fetch *fetch, const char *path)

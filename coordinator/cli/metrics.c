@@ -33,7 +33,7 @@ struct metrics_view {
     bool curves;
     uint64_t job;
     cadre_metrics_options request;
-    const char *names[LIMIT_METRICS];
+    const char *names[LIMIT_JOB_SERIES];
 };
 
 /* ---- options ---- */
@@ -72,9 +72,9 @@ static bool take_names(
     const struct invocation *invocation, struct metrics_view *view, int *ret_exit)
 {
     int count = invocation_argument_count(invocation) - 1;
-    if (count > LIMIT_METRICS) {
+    if (count > LIMIT_JOB_SERIES) {
         *ret_exit = invocation_usage(
-            invocation, "%d names are given; a job has %d at most", count, LIMIT_METRICS);
+            invocation, "%d names are given; a job has %d at most", count, LIMIT_JOB_SERIES);
         return false;
     }
     for (int i = 0; i < count; i++) {
@@ -204,8 +204,8 @@ static int show_once(
 struct printed {
     uint64_t generation; /* the newest one */
     size_t count;
-    char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
-    uint64_t steps[LIMIT_METRICS]; /* of each name the last one, plus 1 */
+    char names[LIMIT_JOB_SERIES][LIMIT_NAME_BYTES];
+    uint64_t steps[LIMIT_JOB_SERIES]; /* of each name the last one, plus 1 */
 };
 
 static uint64_t *step_of(struct printed *printed, const char *name)
@@ -214,12 +214,12 @@ static uint64_t *step_of(struct printed *printed, const char *name)
     while (at < printed->count && strcmp(printed->names[at], name) != 0) {
         at++;
     }
-    if (at == printed->count && at < LIMIT_METRICS) {
+    if (at == printed->count && at < LIMIT_JOB_SERIES) {
         snprintf(printed->names[at], sizeof printed->names[at], "%s", name);
         printed->steps[at] = 0;
         printed->count++;
     }
-    return at < LIMIT_METRICS ? &printed->steps[at] : NULL;
+    return at < LIMIT_JOB_SERIES ? &printed->steps[at] : NULL;
 }
 
 /* Steps that a newer generation does again are printed again. */
@@ -340,7 +340,7 @@ int verb_metrics(const struct cli *cli, int argc, char **argv)
                  "them at most 1024 buckets, each with count, minimum, maximum and mean.\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
-        .positionals_max = 1 + LIMIT_METRICS};
+        .positionals_max = 1 + LIMIT_JOB_SERIES};
     struct metrics_options options = {0};
     struct metrics_view view = {.options = &options};
     struct invocation invocation;

@@ -196,7 +196,8 @@ int verb_trace(const struct cli *cli, int argc, char **argv)
             "Records what the tasks of a job do in some of the steps to come, and says where the "
             "time of a step goes. The file shows, of each task and replica on one clock: input, "
             "function, each collective with its wait for others, the wait for the release of the "
-            "step, apply, checkpoint. The job goes on as it does, at less than a hundredth more.",
+            "step, apply, checkpoint; with parameter servers pulls, pushes and closures. The job "
+            "goes on as it does, at less than a hundredth more.",
         .notes = "  cadre trace 3                        the next ten steps\n"
                  "  cadre trace 3 --steps 1000:1020 -o slow.json\n"
                  "  cadre trace 3 --steps +100 --json | jq -r .conclusion\n"

@@ -191,6 +191,9 @@ void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t byte
  * accept its logs and outputs. */
 bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link);
 
+/* Its role in a ps job; ROLE_NONE: its job is none, or there is no such task. */
+enum role engine_task_role(struct engine *engine, struct task_ref task);
+
 /* The link over which messages reach the task, if it runs under this incarnation and its worker is
  * connected; n 0: none. */
 struct link_id engine_task_link(struct engine *engine, struct task_ref task);

@@ -435,6 +435,14 @@ bool engine_task_on_link(struct engine *engine, struct task_ref task, struct lin
     return link.n != 0 && engine_task_link(engine, task).n == link.n;
 }
 
+enum role engine_task_role(struct engine *engine, struct task_ref task)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, task.job);
+    return entry != NULL && task.slot < entry->task_count
+               ? ps_job_role(&entry->spec.ps_job, task.slot)
+               : ROLE_NONE;
+}
+
 bool engine_job_next_step(struct engine *engine, struct job_id job, uint64_t *ret_step)
 {
     struct core_job_view view;

@@ -48,9 +48,9 @@ static void series_join(struct series_bucket *to, const struct series_bucket *fr
 }
 
 /* Doubles the stride until there is room for one more bucket. */
-static void series_merge(const struct series_set *set, struct series *series)
+static void series_merge(struct series *series)
 {
-    while (series->bucket_count == set->buckets_max) {
+    while (series->bucket_count == series->buckets_max) {
         series->stride *= 2;
         CADRE_ASSERT(series->stride <= LIMIT_POSITION); /* so one bucket has all steps */
         size_t kept = 1;
@@ -80,7 +80,7 @@ static bool series_joins_last(struct series *series, const struct series_bucket 
     return same;
 }
 
-static void series_thin(const struct series_set *set, struct series *series)
+static void series_thin(struct series *series)
 {
     CADRE_ASSERT(series->point_count > 0);
     const struct series_point oldest = series->points[series->point_first];
@@ -96,7 +96,7 @@ static void series_thin(const struct series_set *set, struct series *series)
     series->point_first = index_of(series, 1);
     series->point_count--;
     if (!series_joins_last(series, &bucket)) {
-        series_merge(set, series);
+        series_merge(series);
         if (!series_joins_last(series, &bucket)) { /* of the stride that may be wider now */
             series->buckets[series->bucket_count++] = bucket;
         }
@@ -112,8 +112,8 @@ static void series_cut(struct series *series, uint64_t first)
     if (series->point_count > 0) {
         return; /* buckets are older */
     }
-    while (series->bucket_count > 0 &&
-           series->buckets[series->bucket_count - 1].last_step >= first) {
+    while (
+        series->bucket_count > 0 && series->buckets[series->bucket_count - 1].last_step >= first) {
         series->bucket_count--;
     }
 }
@@ -132,25 +132,37 @@ void series_set_open(struct series_set *set, uint32_t points_max, uint32_t bucke
     CADRE_ASSERT(buckets_max >= 2 && buckets_max <= LIMIT_SERIES_BUCKETS);
     set->points_max = points_max;
     set->buckets_max = buckets_max;
-    set->generation = 0;
-    set->lap = 0;
-    set->numbered = false;
+    memset(set->current, 0, sizeof set->current);
     set->count = 0;
     set->refused = 0;
 }
 
-bool series_set_begin(struct series_set *set, uint64_t generation, uint64_t lap, uint64_t first)
+bool series_set_begin(struct series_set *set, enum series_source source, uint64_t generation,
+    uint64_t lap, uint64_t first)
 {
-    bool newer = generation > set->generation || (generation == set->generation && lap > set->lap);
+    struct series_current *current = &set->current[source];
+    bool newer = generation > current->generation ||
+                 (generation == current->generation && lap > current->lap);
     if (!newer) {
         return false;
     }
-    set->generation = generation;
-    set->lap = lap;
+    current->generation = generation;
+    current->lap = lap;
     for (uint32_t i = 0; i < set->count; i++) {
-        series_cut(&set->series[i], first);
+        if (set->series[i].source == source) {
+            series_cut(&set->series[i], first);
+        }
     }
     return true;
+}
+
+uint32_t series_set_names(const struct series_set *set, enum series_source source)
+{
+    uint32_t names = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        names += set->series[i].source == source ? 1 : 0;
+    }
+    return names;
 }
 
 static struct series *series_get(struct series_set *set, const char *name)
@@ -167,37 +179,45 @@ const struct series *series_set_find(const struct series_set *set, const char *n
     return series_get((struct series_set *)set, name);
 }
 
-struct series *series_set_put(struct series_set *set, const char *name)
+static size_t limit_of(uint32_t most, enum series_source source)
+{
+    uint32_t part = most / LIMIT_EVALUATION_PART;
+    return source == SERIES_TRAINING ? most : part >= 2 ? part : 2;
+}
+
+struct series *series_set_put(struct series_set *set, enum series_source source, const char *name)
 {
     size_t length = strlen(name);
     CADRE_ASSERT(length < LIMIT_NAME_BYTES);
-    if (set->count == LIMIT_METRICS || series_get(set, name) != NULL) {
+    if (series_set_names(set, source) == LIMIT_METRICS || series_get(set, name) != NULL) {
         return NULL;
     }
+    CADRE_ASSERT(set->count < LIMIT_JOB_SERIES);
     struct series *made = &set->series[set->count++];
     memcpy(made->name, name, length + 1);
+    made->source = source;
     made->stride = 1;
-    made->ring = set->points_max;
+    made->buckets_max = limit_of(set->buckets_max, source);
+    made->ring = limit_of(set->points_max, source);
     made->bucket_count = 0;
     made->point_first = 0;
     made->point_count = 0;
     return made;
 }
 
-enum series_added series_set_add(
-    struct series_set *set, const char *name, uint64_t step, double value)
+enum series_added series_set_add(struct series_set *set, enum series_source source,
+    const char *name, uint64_t step, double value)
 {
     struct series *series = series_get(set, name);
-    series = series != NULL ? series : series_set_put(set, name);
-    if (series == NULL) {
+    series = series != NULL ? series : series_set_put(set, source, name);
+    if (series == NULL || series->source != source) {
         set->refused++;
         return SERIES_NO_ROOM;
     }
     const struct series_bucket *bucket =
         series->bucket_count > 0 ? &series->buckets[series->bucket_count - 1] : NULL;
     struct series_point *last =
-        series->point_count > 0 ? &series->points[index_of(series, series->point_count - 1)]
-                                : NULL;
+        series->point_count > 0 ? &series->points[index_of(series, series->point_count - 1)] : NULL;
     if (last != NULL && last->step == step) {
         last->value = value;
         return SERIES_ADDED;
@@ -207,7 +227,7 @@ enum series_added series_set_add(
         return SERIES_KNOWN;
     }
     if (series->point_count == series->ring) {
-        series_thin(set, series);
+        series_thin(series);
     }
     series->points[index_of(series, series->point_count)] =
         (struct series_point){.step = step, .value = value};
@@ -215,20 +235,18 @@ enum series_added series_set_add(
     return SERIES_ADDED;
 }
 
-bool series_put_bucket(
-    struct series_set *set, struct series *series, const struct series_bucket *bucket)
+bool series_put_bucket(struct series *series, const struct series_bucket *bucket)
 {
     const struct series_bucket *last =
         series->bucket_count > 0 ? &series->buckets[series->bucket_count - 1] : NULL;
-    bool good = bucket->count > 0 && bucket->not_finite <= bucket->count &&
-                bucket->first_step <= bucket->last_step && bucket->last_step <= LIMIT_POSITION &&
-                bucket->last_step - bucket->first_step >= bucket->count - 1 &&
-                is_finite(bucket->minimum) && is_finite(bucket->maximum) &&
-                is_finite(bucket->mean) && series->point_count == 0 &&
-                series->bucket_count < set->buckets_max &&
-                key_of(series, bucket->first_step) == key_of(series, bucket->last_step) &&
-                (last == NULL || key_of(series, last->first_step) <
-                                     key_of(series, bucket->first_step));
+    bool good =
+        bucket->count > 0 && bucket->not_finite <= bucket->count &&
+        bucket->first_step <= bucket->last_step && bucket->last_step <= LIMIT_POSITION &&
+        bucket->last_step - bucket->first_step >= bucket->count - 1 && is_finite(bucket->minimum) &&
+        is_finite(bucket->maximum) && is_finite(bucket->mean) && series->point_count == 0 &&
+        series->bucket_count < series->buckets_max &&
+        key_of(series, bucket->first_step) == key_of(series, bucket->last_step) &&
+        (last == NULL || key_of(series, last->first_step) < key_of(series, bucket->first_step));
     if (good) {
         series->buckets[series->bucket_count++] = *bucket;
     }

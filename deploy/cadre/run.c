@@ -11,6 +11,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/monitor.h"
+#include "deploy/cadre/run_metrics.h"
 #include "deploy/cadre/run_trace.h"
 #include "deploy/local/local.h"
 
@@ -34,6 +35,7 @@ struct run_options {
     uint64_t checkpoints_kept;
     char *checkpoint_folder;
     char *restore_path;
+    char *metrics;
     char *trace;
     char *trace_steps;
 };
@@ -69,6 +71,10 @@ static const struct option_row rows[] = {
     {ROW(TEXT, "mesh-ports", mesh_ports, "FIRST:LAST", NULL), .environment = "CADRE_MESH_PORTS",
         .help = "The TCP ports of 127.0.0.1 at which tasks listen for each other, at least one for "
                 "each. Default: any free port."},
+    {ROW(TEXT, "metrics", metrics, "FILE", NULL),
+        .help =
+            "Write what the program reports (cadre_report), by step, as `cadre metrics` does of "
+            "a cluster's job: FILE.json or FILE.csv, at the end."},
     {ROW(TEXT, "trace", trace, "FILE", NULL),
         .help = "Record what the tasks do in some steps, for https://ui.perfetto.dev, and say at "
                 "the end where the time of a step goes, as `cadre trace` does of a cluster's job."},
@@ -105,6 +111,7 @@ static const struct option_table run_table = {.program = "cadre run",
              "  cadre run -n 2:4 --max-restarts 3 --checkpoint-every 100 ./digits\n"
              "  cadre run --restore checkpoint-400.json ./digits\n"
              "  cadre run --restore . ./digits\n"
+             "  cadre run -n 2 --metrics curves.csv ./digits\n"
              "  cadre run --strategy parameter_server --workers 2 --ps 2 ./wide\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -115,6 +122,7 @@ static const struct option_table run_table = {.program = "cadre run",
 struct run_watch {
     struct monitor monitor;
     struct run_trace *trace;
+    struct run_metrics *metrics;
 };
 
 static void on_output(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
@@ -139,6 +147,20 @@ static void on_spans(void *user, struct task_ref task, uint32_t pid, const struc
     run_trace_take(run_watch->trace, task, pid, spans);
 }
 
+static bool on_values(void *user, bool evaluates, const struct task_values *values,
+    const struct verify_generation *generations, size_t generation_count)
+{
+    struct run_watch *run_watch = user;
+    return run_metrics_take(run_watch->metrics, evaluates, values, generations, generation_count);
+}
+
+static void on_generations(
+    void *user, const struct verify_generation *generations, size_t generation_count)
+{
+    struct run_watch *run_watch = user;
+    run_metrics_finish(run_watch->metrics, generations, generation_count);
+}
+
 static void on_warning(void *user, const char *sentence)
 {
     (void)user;
@@ -151,11 +173,15 @@ static void print_sentence(const struct invocation *invocation, const char *sent
 }
 
 static int cadre_run_run(const struct invocation *invocation, const struct local_options *options,
-    struct run_trace *trace)
+    struct run_trace *trace, struct run_metrics *metrics)
 {
-    static const struct local_watch watch = {
-        .output = on_output, .changed = on_changed, .spans = on_spans, .warn = on_warning};
-    struct run_watch run_watch = {.trace = trace};
+    static const struct local_watch watch = {.output = on_output,
+        .changed = on_changed,
+        .spans = on_spans,
+        .values = on_values,
+        .generations = on_generations,
+        .warn = on_warning};
+    struct run_watch run_watch = {.trace = trace, .metrics = metrics};
     struct cadre_error error = {0};
     char message[LIMIT_TEXT_BYTES] = "";
     int code = CLI_FAILED;
@@ -205,6 +231,7 @@ static int run_program(const struct invocation *invocation)
         return code;
     }
     struct run_trace trace = {0};
+    struct run_metrics metrics = {0};
     struct local_options options = {.program = invocation_argument(invocation, 0),
         .arguments = (const char *const *)&invocation->argv[first],
         .argument_count = (size_t)(invocation->argc - first),
@@ -225,9 +252,11 @@ static int run_program(const struct invocation *invocation)
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
         .restore_path = values->restore_path};
-    if (run_trace_open(&trace, invocation, values->trace, values->trace_steps, &options, &code)) {
-        code = cadre_run_run(invocation, &options, &trace);
+    if (run_trace_open(&trace, invocation, values->trace, values->trace_steps, &options, &code) &&
+        run_metrics_open(&metrics, invocation, values->metrics, &code)) {
+        code = cadre_run_run(invocation, &options, &trace, &metrics);
     }
+    run_metrics_close(&metrics);
     run_trace_close(&trace);
     environment_list_free(&environment);
     return invocation_end(invocation, code);

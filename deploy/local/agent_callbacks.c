@@ -13,9 +13,8 @@
 #include "worker/host/agent/agent.h"
 #include "deploy/local/local_state.h"
 
-/* Only a coordinator keeps values by step: the task gets the answer that lets it drop them. Without
- * memory for that it sends them again. */
-static void drop_values(struct local *local, const struct agent_relay_up *relay_up)
+/* The task gets the answer that lets it drop them. Without memory for that it sends them again. */
+static void answer_values(struct local *local, const struct agent_relay_up *relay_up)
 {
     const struct agent_down down = {.type = AGENT_DOWN_RELAY,
         .relay_down = {.job = relay_up->task.job,
@@ -24,6 +23,22 @@ static void drop_values(struct local *local, const struct agent_relay_up *relay_
             .down = {.type = TASK_DOWN_VALUES_KEPT, .values_kept = relay_up->up.values.end}}};
     struct cadre_error error;
     (void)local_queue_down(local, &down, &error);
+}
+
+static void take_values(struct local *local, const struct agent_relay_up *relay_up)
+{
+    size_t count = 0;
+    bool taken = true;
+    if (local->watch.values != NULL) {
+        CADRE_FREE_AT_EXIT struct verify_generation *generations = local_generations(local, &count);
+        taken = generations != NULL &&
+                local->watch.values(local->watch_user,
+                    engine_task_role(local->engine, relay_up->task) == ROLE_EVALUATOR,
+                    &relay_up->up.values, generations, count);
+    }
+    if (taken) {
+        answer_values(local, relay_up);
+    }
 }
 
 /* A task that comes while steps are traced, or were: it has the same ones. */
@@ -63,7 +78,7 @@ static void on_agent_send(void *user, const struct agent_up *up)
         return;
     }
     if (up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_VALUES) {
-        drop_values(local, &up->relay_up);
+        take_values(local, &up->relay_up);
         return;
     }
     if (up->type == AGENT_UP_TASK_GONE && local->damaged_step > 0 &&

@@ -226,6 +226,15 @@ static cadre_status local_submit(struct local *local, struct cadre_error *error)
     return CADRE_OK;
 }
 
+static void give_generations(struct local *local)
+{
+    size_t count = 0;
+    if (local->watch.generations != NULL) {
+        CADRE_FREE_AT_EXIT struct verify_generation *generations = local_generations(local, &count);
+        local->watch.generations(local->watch_user, generations, count);
+    }
+}
+
 static void on_agent_closed(void *user)
 {
     struct local *local = user;
@@ -294,6 +303,7 @@ static cadre_status run_job(struct local *local, struct cadre_error *error)
     }
     if (status == CADRE_OK) {
         uv_run(&local->loop, UV_RUN_DEFAULT);
+        give_generations(local);
     } else {
         uv_prepare_stop(&local->turn);
     }

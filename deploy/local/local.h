@@ -46,6 +46,8 @@ struct local_options {
 };
 
 struct task_spans;
+struct task_values;
+struct verify_generation;
 
 struct local_watch {
     /* The bytes that a task wrote to stream 1 or 2. */
@@ -54,6 +56,14 @@ struct local_watch {
     void (*changed)(void *user, const struct job_info *info);
     /* What a task recorded, when steps are traced; valid during the call. May be NULL. */
     void (*spans)(void *user, struct task_ref task, uint32_t pid, const struct task_spans *spans);
+    /* What a task reported, and the generations of the job up to now, in order; valid during the
+     * call. `evaluates`: the task is the evaluator. False: the values do not count, and the task
+     * sends those that do again. May be NULL. */
+    bool (*values)(void *user, bool evaluates, const struct task_values *values,
+        const struct verify_generation *generations, size_t generation_count);
+    /* All generations of the job, at its end. May be NULL. */
+    void (*generations)(
+        void *user, const struct verify_generation *generations, size_t generation_count);
     /* Receives a warning for the user, before any task starts; may be NULL. */
     void (*warn)(void *user, const char *sentence);
 };

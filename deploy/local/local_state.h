@@ -69,6 +69,9 @@ void local_drop_messages(struct local *local);
 /* agent_callbacks.c: receives from the agent. */
 extern const struct agent_callbacks local_agent_callbacks;
 
+/* generations.c: those of the job, in order; the caller frees them. NULL: no memory. */
+struct verify_generation *local_generations(struct local *local, size_t *ret_count);
+
 /* gpus.c: fills local->gpus. */
 cadre_status local_gpus_open(struct local *local, struct cadre_error *error);
 

@@ -14,9 +14,9 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable
 
 
 class Browser:
-    """with Browser(width=320, dark=True) as page: page.open(url) ..."""
+    """with Browser(width=320, dark=True) as page: page.open(url) ... `identity`: what it shows a server, and trusts."""
 
-    def __init__(self, width=1280, height=900, dark=False):
+    def __init__(self, width=1280, height=900, dark=False, identity=None):
         try:
             from selenium import webdriver
             from selenium.common.exceptions import WebDriverException
@@ -26,13 +26,16 @@ class Browser:
             if not shutil.which(path):
                 skip(f"{path} is not installed (packages chromium and chromium-driver)")
         self.folder = tempfile.mkdtemp(prefix="cadre-browser-")
+        if identity is not None:
+            identity.install(self.folder)
         options = webdriver.ChromeOptions()
         options.binary_location = CHROMIUM
         for flag in [*FLAGS, f"--user-data-dir={self.folder}"]:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         try:
-            self.driver = webdriver.Chrome(service=webdriver.chrome.service.Service(DRIVER), options=options)
+            service = webdriver.chrome.service.Service(DRIVER, env=os.environ | {"HOME": self.folder})
+            self.driver = webdriver.Chrome(service=service, options=options)
         except WebDriverException as error:
             shutil.rmtree(self.folder, ignore_errors=True)
             skip(f"Chromium does not start here: {str(error).splitlines()[0]}")

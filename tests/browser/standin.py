@@ -18,6 +18,7 @@ JOBS, WORKERS = 10_000, 1_000
 ATTACK = '<img src=x onerror="window.attacked=1">\x1b[31m\u202e'
 STORY = 9_999  # the job with a history and curves
 WIDE = 9_998   # the one with 300 tasks
+SERVED = 9_997  # the one with parameter servers and an evaluator
 
 
 def second(number):
@@ -45,6 +46,12 @@ def one_job(number):
         found["progress"] = {"stream": "train", "epoch": 4, "epochs": 10, "step": 5, "steps": 10,
                              "samples_per_s": 1234.5, "left_s": 61.0, "metrics": {"loss": 0.25, ATTACK: None}}
         return found
+    if number == SERVED:
+        found = job(number, tasks=6, state="running", name="served")
+        found["ps_job"] = {"workers": 2, "servers": 2, "evaluators": 1}
+        found["evaluation"] = {"stream": "evaluation", "epoch": 7, "epochs": 0, "step": 1200, "steps": 0,
+                               "samples_per_s": 0.0, "left_s": None, "metrics": {"loss": 0.125, ATTACK: None}}
+        return found
     if number % 100 == 3:
         return job(number, tasks=64, state="queued", message="waits for more workers: it asks for 64 slots", position=0)
     if number % 7 == 0:
@@ -55,7 +62,8 @@ def one_job(number):
 def tasks_of(found):
     return [{"task": i, "state": "running" if found["state"] == "running" else "exited", "worker": f"w{i:04}",
              "incarnation": i + 1, "pid": 100 + i, "exit_code": None, "exit_signal": None, "exit_text": "",
-             "uses_cadre": True, "log_bytes": 1000 * i, "fetch": None, "usage": usage(), "waited_us": 0}
+             "uses_cadre": True, "log_bytes": 1000 * i, "fetch": None, "usage": usage(),
+             "waited_us": 4_200_000 if i == 1 else 0}
             for i in range(found["workers"])]
 
 

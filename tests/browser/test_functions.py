@@ -63,6 +63,17 @@ def test_addresses():
             check_equal(f("router.js", "parse", odd)["view"], "jobs", odd)
 
 
+def test_curves_are_asked_for_from_where_all_are():
+    def series(name, *steps):
+        return {"name": name, "points": [[step, 0] for step in steps]}
+
+    with Functions() as f:
+        for wanted, given in ((0, []), (9, [series("loss", 1, 9), series("rate", 2)]), (0, [series("loss")]),
+                              (4, [series("loss", 900), series("evaluation_loss", 3, 4)]),
+                              (7, [series("evaluation_a", 7), series("evaluation_b", 5)])):
+            check_equal(f("curves.js", "reached", given), wanted, str(given))
+
+
 def test_axes():
     with Functions() as f:
         check_equal(f("scale.js", "ticks", 0, 10, 5), [0, 2, 4, 6, 8, 10], "ticks")

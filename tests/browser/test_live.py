@@ -138,6 +138,16 @@ def test_what_tasks_use_and_who_is_waited_for():
         finally:
             os.kill(task["pid"], signal.SIGCONT)
         wait_for("the job goes on", lambda: page.count('[data-key="wait"]') == 0)
+        wait_for("how long it was waited for", lambda: page.text('[data-key="task-1"] [data-use="waited"]') != "–")
+        check_in(" s", page.text('[data-key="task-1"] [data-use="waited"]'), "how long it was waited for")
+        check(printed(cluster, "job", str(job))["tasks"][1]["waited_us"] > 0, "the command says so, too")
+        shows = "return getComputedStyle(document.querySelector('tr[data-task=\\'1\\'] [data-use=all]')).display"
+        check_equal(page.run(shows), "none", "in columns where there is room")
+        page.resize(320)
+        check(page.run(shows) != "none", "in one line where there is not")
+        wait_for("in one line where there is not", lambda: re.fullmatch(
+            r"\d+\.\d\d CPUs · [\d.]+ .iB · waited for .* s", page.text('[data-key="task-1"] [data-use="all"]')))
+        page.resize(1280)
         page.open(f"{address(cluster)}#/workers")
         page.wait_text(" of ", '[data-key="worker-w0"] [data-use="memory"]')
         cluster.cadre("cancel", str(job))

@@ -2,12 +2,12 @@
 """The page before a stand-in: names that attack, 10,000 jobs, narrow screens, the dark, the keyboard, a coordinator
 that is away. What is shown of a real cluster is tested in test_live.py."""
 from browser import Browser
-from standin import JOBS, STORY, WIDE, Standin
+from standin import JOBS, SERVED, STORY, WIDE, Standin
 from testing import check, check_equal, check_in, run, wait_for
 
 VIEWS = ["", "#/jobs?state=queued", "#/workers", "#/workers/w0007", f"#/jobs/{JOBS}", f"#/jobs/{STORY}",
          f"#/jobs/{STORY}?by=step", f"#/jobs/{STORY}/curves", f"#/jobs/{STORY}/logs?task=1", f"#/jobs/{STORY}/shards",
-         f"#/jobs/{STORY}/proof", f"#/jobs/{WIDE}"]
+         f"#/jobs/{STORY}/proof", f"#/jobs/{WIDE}", f"#/jobs/{SERVED}"]
 
 
 def opened(page, standin, view):
@@ -72,6 +72,18 @@ def test_thousands_are_paged():
         page.wait_text("Rows 25 to 48 of 300 tasks")
         opened(page, standin, f"#/jobs/{STORY}/proof")
         check(page.count("*") < 2500, f"{page.count('*')} elements for 3,000 epochs")
+        page.check_quiet()
+
+
+def test_a_job_with_parameter_servers():
+    with Standin() as standin, Browser() as page:
+        opened(page, standin, f"#/jobs/{SERVED}")
+        check_equal(page.text("#roles"), "chief 1, workers 2, ps 2, evaluator 1", "the types of its tasks")
+        shown = page.text('[data-key="evaluation"]')
+        for part in ("of step 1,200", "loss 0.125", "\\x1b[31m\\u202e –"):
+            check_in(part, shown, "what the evaluator reported")
+        opened(page, standin, f"#/jobs/{STORY}")
+        check_equal(page.count('#roles, [data-key="evaluation"]'), 0, "of a job without")
         page.check_quiet()
 
 

@@ -4,12 +4,11 @@
  * killed, in the end each number is exactly what it should be.
  *
  *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
- *            [--synchronous [--fail-at N]] [--until FILE] [--on-replicas] [--lamb]
+ *            [--synchronous [--fail-at N]] [--until FILE] [--on-replicas] [--lamb] [--hold FILE]
  *
+ * The evaluator prints what it reports; while the file of --hold is there it evaluates nothing.
  * With a file to look for it ends behind the round in which it finds that.
- *
  * On replicas: a closure is a step of the replicas of its worker, which make what it adds together.
- *
  * Synchronous: each round is one step of all variables, to which each closure contributes; the
  * first attempt of step N fails half way. Modes are what a user could get wrong. */
 #include <errno.h>
@@ -37,6 +36,7 @@ struct settings {
     int64_t fail_at; /* -1: never */
     const char *mode;
     const char *until; /* NULL: none */
+    const char *hold;  /* NULL: none */
 };
 
 struct model {
@@ -417,7 +417,7 @@ static bool check(const struct settings *settings, const struct model *model)
     bool synchronous = settings->synchronous;
     int64_t updates = cadre_optimizer_iterations(model->descent);
     double wanted = synchronous ? number_after(settings, settings->rounds) : (double)all;
-    double number;
+    double number = -1;
     CADRE_CHECK(read_number(model->number, 0, &number));
     int64_t wrong = count_wrong(model->rows, synchronous ? 0 : settings->rounds) +
                     count_wrong(model->vector, all);
@@ -486,13 +486,18 @@ static int evaluate(const struct settings *settings)
     uint64_t step;
     unsigned long long read = 0;
     double number = -1;
+    struct model model;
     while (cadre_next_evaluation(0.05, &step)) {
-        struct model model;
+        if (settings->hold != NULL && access(settings->hold, F_OK) == 0) {
+            puts("the evaluator is held");
+            continue;
+        }
         if (find(&model) != CADRE_OK) {
             continue; /* the chief has not made them yet */
         }
         CADRE_CHECK(read_number(model.number, 0, &number));
         CADRE_CHECK(cadre_report_evaluation("number", number));
+        printf("evaluated step %llu: %.0f\n", (unsigned long long)step, number);
         read++;
     }
     printf("evaluated %llu times, at last %.0f of %lld\n", read, number,
@@ -516,7 +521,7 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         {"mode", required_argument, NULL, 'm'}, {"on-replicas", no_argument, NULL, 'p'},
         {"synchronous", no_argument, NULL, 'y'}, {"fail-at", required_argument, NULL, 'f'},
         {"until", required_argument, NULL, 'u'}, {"lamb", no_argument, NULL, 'b'},
-        {NULL, 0, NULL, 0}};
+        {"hold", required_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     *settings =
         (struct settings){.rounds = 3, .closures = 20, .length = 1000, .fail_at = -1, .mode = ""};
     int option;
@@ -554,7 +559,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             settings->mode = optarg;
             break;
         case 'u':
-            settings->until = optarg;
+        case 'h':
+            *(option == 'u' ? &settings->until : &settings->hold) = optarg;
             break;
         default:
             return false;

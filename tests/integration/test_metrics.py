@@ -7,13 +7,14 @@ import math
 import os
 import signal
 import subprocess
+import tempfile
 
 from client import FAILED, RUNNING, SUCCEEDED
 from cluster import Cluster, clean_environment, program
 from exposition import Metrics
 from learning import FAST, FAST_WORKER
 from pages import ask
-from testing import HANG_S, Failure, check, check_equal, check_in, run, wait_for
+from testing import HANG_S, Failure, check, check_equal, check_in, descendants, run, wait_for
 
 REPORTER = os.environ.get("CADRE_TEST_REPORTER", "")
 EXACT = 4096  # values of a name that are kept one by one
@@ -99,10 +100,67 @@ def test_curves_and_mistakes():
                 (("metrics", job, "loss", "--steps", "60:70"), 1, "of these steps"),
                 (("metrics", job, "--steps", "9:3"), 2, "A:B"),
                 (("metrics", job, "--json", "--csv"), 2, "give one of them"),
-                (("metrics", job, *[f"n{i}" for i in range(17)]), 2, ""),
+                (("metrics", job, *[f"n{i}" for i in range(33)]), 2, ""),
                 (("metrics", job, ""), 2, "names"),
                 (("metrics", "77"), 1, "77")):
             check_in(part, cluster.cadre(*arguments, status=status).stderr.decode(), str(arguments))
+
+
+def run_here(folder, *arguments, options=(), status=0):
+    done = subprocess.run([program("cadre"), "run", *options, REPORTER, "--", *arguments], cwd=folder, timeout=HANG_S,
+                          capture_output=True, text=True, env=clean_environment(), check=False)
+    check_equal(done.returncode, status, f"status of cadre run: {done.stderr[-2000:]}")
+    return done.stderr
+
+
+def read_json(folder, name):
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return json.load(file, parse_constant=refuse_constant)
+
+
+def test_a_run_on_this_machine_writes_its_curves():
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        run_here(folder, "steps", "300", options=("-n", "2", "--metrics", "steps.json"))
+        read = read_json(folder, "steps.json")
+        check_whole(read, 300)
+        check_equal([(g["generation"], g["first_step"], g["tasks"]) for g in read["generations"]], [(1, 0, 2)],
+                    "generations")
+        check_equal((list(read), read["id"]), (["id", "series", "generations", "lost_bytes", "refused"], 1), "members")
+        run_here(folder, "plain", "50", options=("--metrics", "plain.json"))
+        check_equal(points(read_json(folder, "plain.json")), [[100 + 10 * i, 1000 - i] for i in range(50)], "plain")
+        run_here(folder, "steps", "40", options=("--metrics", "steps.csv"))
+        with open(os.path.join(folder, "steps.csv"), encoding="utf-8") as file:
+            rows = [(row["name"], int(row["step"]), float(row["value"])) for row in csv.DictReader(file)]
+        check_equal([row for row in rows if row[0] == "loss"], [("loss", i, 1000 - i) for i in range(1, 41)], "the CSV")
+        check_equal([name for name in os.listdir(folder) if "json." in name or "csv." in name], [], "temporary files")
+        for path, part in (("curves", "give FILE.json or FILE.csv"), (".csv", "give FILE.json or FILE.csv"),
+                           ("no/such/folder.csv", "No such file or directory")):
+            check_in(part, run_here(folder, "steps", "5", options=("--metrics", path), status=2), path)
+
+
+def test_a_run_on_this_machine_does_steps_again():
+    """All tasks are killed: the steps behind the checkpoint have the values of the newest run."""
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        with subprocess.Popen([program("cadre"), "run", "-n", "2", "--max-restarts", "9", "--metrics", "curves.json",
+                               REPORTER, "--", "steps", "400", "pause", "2", "saves", "70"], cwd=folder,
+                              stderr=subprocess.DEVNULL, env=clean_environment()) as process:
+            wait_for("a checkpoint", lambda: any(name.startswith("checkpoint-") and name.endswith(".json")
+                                                 for name in os.listdir(folder)))
+            for pid in descendants(process.pid):
+                if os.path.basename(executable(pid)) == os.path.basename(REPORTER):
+                    os.kill(pid, signal.SIGKILL)
+            check_equal(process.wait(HANG_S), 0, "its end")
+        read = read_json(folder, "curves.json")
+        check_whole(read, 400)
+        check(len(read["generations"]) >= 2 and len({value for _, value in points(read, "attempt")}) == 2,
+              f"two attempts: {read['generations']}")
+
+
+def executable(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
 
 
 def test_values_survive_the_chief():

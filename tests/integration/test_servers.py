@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 from cluster import Cluster, clean_environment, processes_naming, program
+from event_files import Run, files_in
 from testing import HANG_S, check, check_equal, check_in, descendants, run, scaled, wait_for
 from test_cluster import free_ports
 
@@ -92,6 +93,85 @@ def check_exact(text, rounds, closures):
     check_in(f"exact: {3 * rounds * closures} pushes", text, "what the chief found")
 
 
+def evaluations(text):
+    """What the evaluator reported: of each evaluation its step and its number."""
+    return [(int(step), float(number)) for step, number in re.findall(r"evaluated step (\d+): (\d+)", text)]
+
+
+def curve(cluster):
+    """The points of the evaluator's curve, which has each step once."""
+    metrics = json.loads(cluster.cadre("metrics", "1", "--json").stdout)
+    points = [(step, value) for series in metrics["series"] if series["name"] == "evaluation_number"
+              for step, value in series["points"]]
+    check_equal(points, sorted(dict(points).items()), "each step once, in order")
+    return points
+
+
+class Evaluations:
+    """What the curve has to be while tasks are killed: of each step what was reported last, without undone steps."""
+
+    def __init__(self, cluster, job):
+        self.cluster, self.job = cluster, job
+        self.hold_path = os.path.join(cluster.folder, "hold")
+        self.wanted, self.read = {}, 0
+
+    def hold(self):
+        """No evaluation begins until release(), and all before are in the curve."""
+        with open(self.hold_path, "wb"):
+            held = self.job.log().count("the evaluator is held")
+        wait_for("the evaluator is held", lambda: self.job.log().count("the evaluator is held") > held)
+        self.check()
+
+    def check(self):
+        found = evaluations(self.job.log())
+        self.wanted.update(found[self.read:])
+        self.read = len(found)
+        wanted = sorted(self.wanted.items())
+        wait_for("the curve has what was reported", lambda: len(curve(self.cluster)) >= len(wanted))
+        check_equal(curve(self.cluster), wanted, "the curve")
+
+    def undo(self, position):
+        self.wanted = {step: value for step, value in self.wanted.items() if step <= position}
+
+    def release(self):
+        os.unlink(self.hold_path)
+
+
+def test_curves_of_evaluations_survive_kills():
+    """Of the evaluator, of the coordinator, of the chief: each value that counts is there once."""
+    with Cluster(workers=2, slots=3) as cluster:
+        until = os.path.join(cluster.folder, "until")
+        job = Job(cluster, "--rounds", "100000", "--closures", "20", "--work-us", "4000", "--save", "--until", until,
+                  "--hold", os.path.join(cluster.folder, "hold"),
+                  options=("--evaluators", "1", "--max-restarts", "100"))
+        seen = Evaluations(cluster, job)
+
+        def more(least):
+            have = len(evaluations(job.log()))
+            wait_for(f"{least} more evaluations", lambda: len(evaluations(job.log())) >= have + least)
+        more(3)
+        for _ in range(2):
+            seen.hold()
+            os.kill(tasks(cluster, "evaluator")[0], signal.SIGKILL)
+            seen.release()
+            more(2)
+        cluster.coordinator.kill()
+        cluster.coordinator.start()
+        more(2)
+        for begins in (2, 3):
+            seen.hold()
+            os.kill(tasks(cluster, "chief")[0], signal.SIGKILL)
+            found = wait_for("the chief begins again", lambda count=begins: (
+                re.findall(r"begins at round (\d+)", job.log())[count - 1:] or [None])[0], 60)
+            seen.undo(int(found))
+            seen.release()
+            more(3)
+        with open(until, "wb"):
+            job.end()
+        seen.check()
+        check(len(seen.wanted) >= 10, f"too few evaluations: {seen.wanted}")
+
+
 def test_undisturbed_with_an_evaluator():
     with Cluster(workers=2, slots=3) as cluster:
         job = Job(cluster, "--rounds", "20", "--closures", "20", "--work-us", "4000", options=("--evaluators", "1"))
@@ -102,6 +182,25 @@ def test_undisturbed_with_an_evaluator():
         text = job.end()
         check_exact(text, 20, 20)
         check(re.search(r"evaluated \d+ times, at last 400 of 400", text), f"the evaluator's last word: {text[-2000:]}")
+        wanted = evaluations(text)
+        check_equal(curve(cluster), sorted(dict(wanted).items()), "the curve of the evaluations")
+        folder = os.path.join(cluster.folder, "got")
+        cluster.cadre("get", "1", "events", "-o", folder)
+        files = files_in(os.path.join(folder, "events", "eval"))
+        check_equal(Run(files, whole=False).series["number"], wanted, "TensorBoard's run of the evaluations")
+
+
+def test_curves_of_evaluations_without_daemons():
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        done = subprocess.run(
+            [program("cadre"), "run", *SERVERS, "--evaluators", "1", "--metrics", "curves.json", PUSHER, "--",
+             "--rounds", "5", "--closures", "20"], cwd=folder, timeout=HANG_S, capture_output=True, text=True,
+            env=clean_environment(), check=False)
+        check_equal(done.returncode, 0, f"status of cadre run: {done.stderr[-2000:]}")
+        with open(os.path.join(folder, "curves.json"), encoding="utf-8") as file:
+            read = json.load(file)
+    wanted = [[step, value] for step, value in sorted(dict(evaluations(done.stdout)).items())]
+    check_equal([(one["name"], one["points"]) for one in read["series"]], [("evaluation_number", wanted)], "curves")
 
 
 def test_servers_are_killed():

@@ -357,26 +357,27 @@ typedef struct cadre_series_generation {
 
 /* The result of cadre_client_metrics(). */
 typedef struct cadre_job_series {
-    const cadre_series *series; /* in the order in which they were reported first; at most 16 */
+    const cadre_series *series; /* in the order in which they were reported first; at most 32 */
     size_t count;
     const cadre_series_generation *generations; /* in order; the newest 1024 */
     size_t generation_count;
     uint64_t lost_bytes; /* of the coordinator's file of these values: damaged, and cut off */
-    uint64_t refused;    /* values whose names were more than 16: not kept */
+    uint64_t refused;    /* values whose names were more than 16, or another source's: not kept */
 } cadre_job_series;
 
 /* Zeroed: all. */
 typedef struct cadre_metrics_options {
-    const char *const *names; /* only these, at most 16 */
+    const char *const *names; /* only these, at most 32 */
     size_t name_count;
     uint64_t first_step; /* only of these steps; buckets that have one of them are whole */
     uint64_t last_step;  /* 0: up to the newest */
 } cadre_metrics_options;
 
-/* Fetches what a job's program reported with cadre_report or cadre_plain_report, by step. The
- * values are those of the steps that count: a step that was done again has the value of the newest
- * time. `options` may be NULL. NOT_FOUND: there is no such job. INVALID_ARGUMENT: a name is empty,
- * too long or has control characters. (TensorBoard's scalars.) */
+/* Fetches what a job's program reported with cadre_report or cadre_plain_report, by step, and as
+ * evaluation_NAME with cadre_report_evaluation. The values are those of the steps that count: a
+ * step that was done again has the value of the newest time. `options` may be NULL. NOT_FOUND:
+ * there is no such job. INVALID_ARGUMENT: a name is empty, too long or has control characters.
+ * (TensorBoard's scalars.) */
 CADRE_API cadre_status cadre_client_metrics(cadre_client *client, uint64_t job,
     const cadre_metrics_options *options, cadre_job_series **ret_metrics, const cadre_then *then);
 

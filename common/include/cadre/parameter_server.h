@@ -118,8 +118,14 @@ CADRE_API cadre_status cadre_strategy_parameter_server(
  * (tf.keras.utils.SidecarEvaluator, of the variables themselves.) */
 CADRE_API bool cadre_next_evaluation(double interval_s, uint64_t *ret_step);
 
-/* Tells people a number of this evaluation, as cadre_report does: `cadre job` and `cadre submit`
- * show it beside the training's. */
+/* Reports a number of this evaluation, as cadre_report does: `cadre job` and `cadre submit` show it
+ * beside the training's. Of a submitted job each value is kept in the curve evaluation_NAME, at the
+ * step that cadre_next_evaluation returned: `cadre metrics`. The newest value of a step counts, and
+ * those of steps that were undone are removed; an evaluator that is started again goes on. For
+ * TensorBoard it is a run of its own, in events/eval (cadre/summary.h). Names are 1 to 116
+ * printable ASCII characters without <, > and & (INVALID_ARGUMENT); at most 16 (RESOURCE_EXHAUSTED,
+ * also without memory). Outside of an evaluation: FAILED_PRECONDITION. (The summaries of
+ * tf.keras.utils.SidecarEvaluator.) */
 CADRE_API cadre_status cadre_report_evaluation(const char *name, double value);
 
 /* What main should return: 0, or 1 after printing why not. */

@@ -34,7 +34,8 @@
  * training while it runs. Without it there are files where an output folder was asked for: under a
  * daemon, under `cadre run`, and by hand where CADRE_OUTPUT_DIR is set. A second strategy of a
  * program that was started by hand is a run of its own, in events/2. A later run into the same
- * folder takes the place of the one before in TensorBoard; the files stay. */
+ * folder takes the place of the one before in TensorBoard; the files stay. The evaluator of a job
+ * with parameter servers writes what it reports in events/eval, which is a run of its own, too. */
 #ifndef CADRE_SUMMARY_H
 #define CADRE_SUMMARY_H
 

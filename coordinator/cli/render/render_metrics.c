@@ -37,8 +37,7 @@ static struct summary summary_of(const cadre_series *series)
     struct summary summary = {0};
     for (size_t i = 0; i < series->bucket_count; i++) {
         const cadre_series_bucket *bucket = &series->buckets[i];
-        summary_add(
-            &summary, bucket->count, bucket->not_finite, bucket->minimum, bucket->maximum);
+        summary_add(&summary, bucket->count, bucket->not_finite, bucket->minimum, bucket->maximum);
         summary.step = bucket->last_step;
         summary.newest = bucket->last;
     }
@@ -64,8 +63,8 @@ static void render_metrics_add(struct table *table, const cadre_series *series)
     table_add(table, COLOUR_NONE, "%s", finite ? curve_number(summary.minimum, text) : "-");
     table_add(table, COLOUR_NONE, "%s", finite ? curve_number(summary.maximum, text) : "-");
     table_add(table, COLOUR_NONE, "%" PRIu64, summary.count);
-    table_add(table, summary.not_finite > 0 ? COLOUR_RED : COLOUR_NONE, "%" PRIu64,
-        summary.not_finite);
+    table_add(
+        table, summary.not_finite > 0 ? COLOUR_RED : COLOUR_NONE, "%" PRIu64, summary.not_finite);
 }
 
 void render_metrics_notes(const cadre_job_series *metrics, FILE *out)
@@ -78,16 +77,16 @@ void render_metrics_notes(const cadre_job_series *metrics, FILE *out)
     }
     if (metrics->refused > 0) {
         fprintf(out,
-            "%" PRIu64 " values had a name beyond the first 16 and are not kept: report fewer "
-            "names\n",
+            "%" PRIu64 " values had a name beyond the first 16, or one that the evaluator has, and "
+            "are not kept: report fewer names\n",
             metrics->refused);
     }
 }
 
 bool render_metrics(const cadre_job_series *metrics, const struct text_style *text_style, FILE *out)
 {
-    static const struct table_column columns[] = {{"NAME", false}, {"STEP", true},
-        {"NEWEST", true}, {"MIN", true}, {"MAX", true}, {"VALUES", true}, {"NOT FINITE", true}};
+    static const struct table_column columns[] = {{"NAME", false}, {"STEP", true}, {"NEWEST", true},
+        {"MIN", true}, {"MAX", true}, {"VALUES", true}, {"NOT FINITE", true}};
     struct table table;
     table_open(&table, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < metrics->count; i++) {

@@ -99,7 +99,8 @@ static const char *note_of(
         return "for a free slot";
     }
     if (job->wait.waited_us > 0 && job->wait.task == task->task) {
-        snprintf(text, FETCHES_TEXT_BYTES, "the others wait for it (%s)",
+        snprintf(text, FETCHES_TEXT_BYTES, "%s for it (%s)",
+            job->workers > 1 ? "the others wait" : "its step waits",
             render_duration(job->wait.waited_us, span));
     } else if (task->waited_us > 0) {
         snprintf(text, FETCHES_TEXT_BYTES, "the others waited for it: %s in all",

@@ -39,7 +39,7 @@ bool trace_output_open(struct trace_output *output, const char *path)
     return output->file != NULL;
 }
 
-static bool trace_output_commit(struct trace_output *output)
+bool trace_output_commit(struct trace_output *output)
 {
     mode_t mask = umask(0);
     umask(mask);

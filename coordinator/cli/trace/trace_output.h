@@ -8,8 +8,8 @@
 
 #include "coordinator/cli/trace/trace_conclusion.h"
 
-/* The file: a temporary one beside it until it is whole, so that a trace that fails leaves what was
- * there; unless it is a pipe or a device. Zeroed: closed. */
+/* The file, of a trace or of curves: a temporary one beside it until it is whole, so that what
+ * fails leaves what was there; unless it is a pipe or a device. Zeroed: closed. */
 struct trace_output {
     const char *path; /* borrowed; "-": standard output */
     char *temporary;  /* owned */
@@ -18,6 +18,8 @@ struct trace_output {
 
 /* False: errno. */
 bool trace_output_open(struct trace_output *output, const char *path);
+/* What was written to the file is whole: gives it its name. False: errno. */
+bool trace_output_commit(struct trace_output *output);
 /* Removes what is not whole; a zeroed or closed one is allowed. */
 void trace_output_close(struct trace_output *output);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +11,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
-#include "coordinator/daemon/series/series_answer.h"
+#include "coordinator/series/records/series_answer.h"
 
 /* A snapshot is written when the file is longer than this and four times as long as the last one.
  */
@@ -41,7 +40,6 @@ static void take_file(struct series_io *io, const char *bytes, size_t size)
     if (end == SERIES_END_DAMAGED) {
         io->lost_bytes = size - whole;
         io->unrecorded_bytes = size - whole;
-        memset(io->state, 0, sizeof *io->state);
         (void)series_records_replay(data, whole, io->state, &whole); /* nothing of what follows */
     }
     io->file_bytes = whole;
@@ -95,14 +93,14 @@ static bool apply_plans(
 static bool apply_items(struct series_io *io, struct wire_buffer *buffer)
 {
     bool good = io->file_bytes > 0 || series_records_head(buffer);
-    good = good &&
-           (io->unrecorded_bytes == 0 ||
-               series_records_lost(io->state, io->unrecorded_bytes, buffer));
+    good = good && (io->unrecorded_bytes == 0 ||
+                       series_records_lost(io->state, io->unrecorded_bytes, buffer));
     for (struct series_item *item = io->items; good && item != NULL; item = item->next) {
         good = apply_plans(io, item, buffer);
         if (good && item->values != NULL) {
-            item->stored = item->values->generation.number >= io->state->set.generation;
-            good = series_records_values(io->state, item->values, buffer);
+            item->stored =
+                item->values->generation.number >= io->state->set.current[item->source].generation;
+            good = series_records_values(io->state, item->source, item->values, buffer);
         }
     }
     return good;
@@ -117,16 +115,14 @@ static bool series_files_append(struct series_io *io, const struct wire_buffer *
         io->lost_errno = errno;
         return false;
     }
-    if ((uint64_t)status.st_size != io->file_bytes &&
-        ftruncate(fd, (off_t)io->file_bytes) != 0) {
+    if ((uint64_t)status.st_size != io->file_bytes && ftruncate(fd, (off_t)io->file_bytes) != 0) {
         io->lost_errno = errno;
         return false;
     }
     io->change_bytes -= (int64_t)status.st_size - (int64_t)io->file_bytes;
     errno = 0;
     bool refused = fault_point("series.write");
-    ssize_t written =
-        refused ? -1 : pwrite(fd, buffer->bytes, buffer->size, (off_t)io->file_bytes);
+    ssize_t written = refused ? -1 : pwrite(fd, buffer->bytes, buffer->size, (off_t)io->file_bytes);
     if (written != (ssize_t)buffer->size) {
         io->lost_errno = refused ? EIO : written < 0 ? errno : ENOSPC;
         (void)!ftruncate(fd, (off_t)io->file_bytes);
@@ -138,16 +134,21 @@ static bool series_files_append(struct series_io *io, const struct wire_buffer *
     return true;
 }
 
-/* On an error the file stays as it is, which is as good. */
-static void write_snapshot(struct series_io *io, struct wire_buffer *buffer)
+/* False: the file stays as it is. */
+static bool write_snapshot(struct series_io *io, struct wire_buffer *buffer)
 {
+    struct cadre_error error;
     wire_buffer_clear(buffer);
-    if (series_records_snapshot(io->state, buffer) &&
-        file_write_atomic(io->path, buffer->bytes, buffer->size, 0600, NULL) == CADRE_OK) {
+    bool good = series_records_snapshot(io->state, buffer) &&
+                file_write_atomic(io->path, buffer->bytes, buffer->size, 0600, &error) == CADRE_OK;
+    if (good) {
         io->change_bytes += (int64_t)buffer->size - (int64_t)io->file_bytes;
         io->file_bytes = buffer->size;
+        io->unrecorded_bytes = 0;
+        io->state->outdated = false;
     }
     io->snapshot_bytes = io->file_bytes;
+    return good;
 }
 
 static bool has_changed(const struct series_io *io, const struct wire_buffer *buffer)
@@ -164,12 +165,15 @@ static bool write_items(struct series_io *io)
     struct wire_buffer buffer = {0};
     bool good = apply_items(io, &buffer);
     io->lost_errno = good ? 0 : ENOMEM;
-    if (good && has_changed(io, &buffer)) {
+    if (good && io->state->outdated && has_changed(io, &buffer)) {
+        good = write_snapshot(io, &buffer);
+        io->lost_errno = good ? 0 : EIO;
+    } else if (good && has_changed(io, &buffer)) {
         good = series_files_append(io, &buffer);
     }
     if (good && io->file_bytes > SNAPSHOT_BYTES &&
         io->file_bytes / SNAPSHOT_FACTOR > io->snapshot_bytes) {
-        write_snapshot(io, &buffer);
+        (void)write_snapshot(io, &buffer); /* the file as it is has the same */
     }
     wire_buffer_free(&buffer);
     return good;

@@ -6,7 +6,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_SERIES_SERIES_FILES_H
 #define CADRE_COORDINATOR_DAEMON_SERIES_SERIES_FILES_H
 
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 #include "coordinator/engine/engine.h"
 
 /* Receives what a query asks for, a packed metrics_response; error->code is not OK: the reason why
@@ -26,6 +26,7 @@ struct series_item {
     struct link_id link;
     struct task_ref task;
     struct task_values *values; /* NULL: it is a query */
+    enum series_source source;
     bool stored; /* not: the file could not be written, or their generation is over */
     /* A query: */
     series_answer_fn *answer_to; /* NULL: it was cancelled */

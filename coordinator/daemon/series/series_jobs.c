@@ -16,7 +16,7 @@
 /* Of one job, that wait for its thread. */
 #define WAITING_BYTES ((size_t)8 * 1024 * 1024)
 
-/* Jobs whose values are in memory, each up to 2 MB; the one that was used least recently goes. */
+/* Jobs whose values are in memory, each up to 4 MB; the one that was used least recently goes. */
 #define JOBS_IN_MEMORY 64
 
 struct job_series {
@@ -327,8 +327,12 @@ void series_append(struct daemon *daemon, struct link_id link, struct task_ref t
         free(copy);
         return; /* it is sent again */
     }
-    *item = (struct series_item){
-        .bytes = bytes + sizeof *item, .link = link, .task = task, .values = copy};
+    *item = (struct series_item){.bytes = bytes + sizeof *item,
+        .link = link,
+        .task = task,
+        .values = copy,
+        .source = engine_task_role(daemon->engine, task) == ROLE_EVALUATOR ? SERIES_EVALUATION
+                                                                           : SERIES_TRAINING};
     if (add_generations(series, item)) {
         put_waiting(series, item);
     } else {

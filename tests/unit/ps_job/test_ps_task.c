@@ -18,7 +18,10 @@ static struct fake {
     struct task_report report;
     char text[LIMIT_TEXT_BYTES]; /* of the report */
     char address[LIMIT_ADDRESS_BYTES];
-    double value; /* of the last metric */
+    double value;              /* of the last metric */
+    struct task_values values; /* the last; without its arrays */
+    uint64_t first_step, last_step;
+    char first_name[LIMIT_NAME_BYTES];
     size_t sent;
     bool fails; /* to start */
     bool closed;
@@ -45,6 +48,13 @@ static void fake_send(struct session *session, const struct task_up *up)
         snprintf(fake.text, sizeof fake.text, "%s", up->report.text);
     } else if (up->type == TASK_UP_PROGRESS) {
         fake.value = up->progress.metrics[up->progress.metric_count - 1].value;
+    } else if (up->type == TASK_UP_VALUES) {
+        const struct task_values *values = &up->values;
+        fake.values = *values;
+        fake.first_step = values->values[0].step;
+        fake.last_step = values->values[values->value_count - 1].step;
+        snprintf(
+            fake.first_name, sizeof fake.first_name, "%s", values->names[values->values[0].name]);
     }
 }
 
@@ -198,6 +208,90 @@ static void people_receive_numbers_while_it_is_connected(void **state)
     assert_int_equal(fake.sent, 2);
 }
 
+static void in_generation(uint64_t number)
+{
+    receive(&(struct task_down){
+        .type = TASK_DOWN_MEMBERS, .members = {.generation = {.number = number}}});
+}
+
+static void stored(uint64_t end)
+{
+    receive(&(struct task_down){.type = TASK_DOWN_VALUES_KEPT, .values_kept = end});
+}
+
+/* The newest message has the values of these steps, and is the number `sent`. */
+static void expect_values(size_t sent, uint64_t first, uint64_t last)
+{
+    assert_int_equal(fake.sent, sent);
+    assert_int_equal(fake.types[sent - 1], TASK_UP_VALUES);
+    assert_int_equal(fake.first_step, first);
+    assert_int_equal(fake.last_step, last);
+    assert_int_equal(fake.values.end, last); /* the tests report one value of each step */
+    assert_false(fake.values.numbered);
+    assert_string_equal(fake.first_name, "evaluation_loss");
+}
+
+static void report(uint64_t step)
+{
+    assert_true(ps_task_value(ps_task, "evaluation_loss", step, (double)step));
+}
+
+/* One message at a time, again on each connection, until all is stored. */
+static void values_are_sent_until_they_are_stored(void **state)
+{
+    (void)state;
+    report(1);
+    assert_int_equal(fake.sent, 1); /* it is in no generation yet */
+    assert_int_equal(ps_task_generation(ps_task), 0);
+    in_generation(3);
+    assert_int_equal(ps_task_generation(ps_task), 3);
+    expect_values(2, 1, 1);
+    assert_int_equal(fake.values.generation.number, 3);
+    report(2);
+    report(3);
+    assert_int_equal(fake.sent, 2);
+    in_generation(3); /* a list of members comes whenever one comes or goes */
+    assert_int_equal(fake.sent, 2);
+    stored(1);
+    expect_values(3, 2, 3);
+    fake.events.disconnected(fake.events.user);
+    report(4);
+    assert_int_equal(fake.sent, 3);
+    fake.events.connected(fake.events.user);
+    expect_values(5, 2, 4); /* behind the hello */
+    assert_false(fake.events.tick(fake.events.user));
+    assert_int_equal(fake.sent, 5); /* the answer is not overdue */
+    ps_task_flush_values(ps_task, 1000);
+    stored(4);
+    ps_task_flush_values(ps_task, UINT64_MAX / 2); /* nothing is left to wait for */
+    in_generation(4);                              /* what is stored is not sent again */
+    assert_int_equal(fake.sent, 5);
+    report(5);
+    expect_values(6, 5, 5);
+    assert_int_equal(fake.values.generation.number, 4);
+}
+
+static void one_that_is_dismissed_waits_for_no_answer(void **state)
+{
+    (void)state;
+    in_generation(1);
+    report(1);
+    receive(&(struct task_down){.type = TASK_DOWN_SUPERSEDED});
+    ps_task_flush_values(ps_task, UINT64_MAX / 2);
+    report(2);
+    assert_int_equal(fake.sent, 2);
+}
+
+/* The end of the job is no dismissal: what is evaluated then counts. */
+static void one_that_says_goodbye_delivers_its_values(void **state)
+{
+    (void)state;
+    in_generation(1);
+    receive(&(struct task_down){.type = TASK_DOWN_GOODBYE});
+    report(1);
+    expect_values(2, 1, 1);
+}
+
 static void one_that_cannot_start_leaves_nothing(void **state)
 {
     (void)state;
@@ -256,6 +350,9 @@ int main(void)
             its_failure_is_reported_until_it_is_received, open, close_it),
         cmocka_unit_test_setup_teardown(
             people_receive_numbers_while_it_is_connected, open, close_it),
+        cmocka_unit_test_setup_teardown(values_are_sent_until_they_are_stored, open, close_it),
+        cmocka_unit_test_setup_teardown(one_that_is_dismissed_waits_for_no_answer, open, close_it),
+        cmocka_unit_test_setup_teardown(one_that_says_goodbye_delivers_its_values, open, close_it),
         cmocka_unit_test_setup_teardown(one_that_cannot_start_leaves_nothing, open, close_it),
         cmocka_unit_test_setup_teardown(a_failure_meets_a_reconnection, open, close_it),
     };

@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/series/series_files.h"
 #include "tests/lib/test.h"
+#include "tests/unit/series/version_1.h"
 
 static struct series_io io;
 static char path[TEST_PATH_BYTES];
@@ -87,8 +88,8 @@ static struct metrics_response query(const struct metrics_request *request)
     series_files_do_io(&io);
     assert_int_equal(item.error.code, CADRE_OK);
     wire_arena_reset(arena);
-    assert_ok(wire_unpack_metrics_response(
-                  item.answer.bytes, item.answer.size, arena, &response, &error),
+    assert_ok(
+        wire_unpack_metrics_response(item.answer.bytes, item.answer.size, arena, &response, &error),
         &error);
     wire_buffer_free(&item.answer);
     return response;
@@ -201,6 +202,40 @@ static void test_values_of_an_older_generation_are_not_acknowledged(void **state
     assert_int_equal(io.lost_errno, 0);
 }
 
+/* It becomes a file of the newest version before anything is appended, and not where that fails. */
+static void test_a_file_of_version_1_goes_on(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct wire_buffer file = {0};
+    struct wire_buffer old = {0};
+    char *bytes = NULL;
+    size_t size = 0;
+    assert_true(append(1, 100));
+    assert_ok(file_read(path, 1 << 20, &bytes, &size, &error), &error);
+    assert_true(wire_buffer_reserve(&file, size));
+    memcpy(file.bytes, bytes, size);
+    file.size = size;
+    free(bytes);
+    version_1_of(&file, &old);
+    assert_ok(file_write_atomic(path, old.bytes, old.size, 0600, &error), &error);
+    reopen();
+    check_steps(1, 100);
+    assert_int_equal(size_of_file(), old.size); /* a query writes nothing */
+    fault_arm("file.", 1);
+    assert_false(append(101, 10));
+    assert_true(fault_disarm());
+    check_steps(1, 100);
+    assert_true(append(101, 10));
+    assert_true(append(111, 10));
+    check_steps(1, 120);
+    reopen();
+    check_steps(1, 120);
+    assert_false(io.state->outdated);
+    wire_buffer_free(&file);
+    wire_buffer_free(&old);
+}
+
 static void test_a_torn_end_is_cut(void **state)
 {
     (void)state;
@@ -249,6 +284,7 @@ int main(void)
             test_a_snapshot_that_fails_changes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_values_of_an_older_generation_are_not_acknowledged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_file_of_version_1_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_torn_end_is_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage_is_reported_until_the_end, set_up, tear_down),
     };

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 #include "tests/lib/test.h"
+#include "tests/unit/series/version_1.h"
 
 static struct series_state *state;
 static struct series_state *replayed;
 static struct wire_buffer file;
 static const char *const names[] = {"loss", "accuracy", "a \"name\", too"};
+static const char *const evaluated[] = {"evaluation_loss", "evaluation_accuracy", "evaluation_3"};
 
 static int set_up(void **unused)
 {
@@ -35,7 +37,8 @@ static int tear_down(void **unused)
     return 0;
 }
 
-static void append(uint64_t generation, uint64_t lap, uint64_t first, size_t count, double factor)
+static void append_of(enum series_source source, uint64_t generation, uint64_t lap, uint64_t first,
+    size_t count, double factor)
 {
     struct reported_value values[LIMIT_REPORTED_VALUES];
     for (size_t i = 0; i < count; i++) {
@@ -46,17 +49,23 @@ static void append(uint64_t generation, uint64_t lap, uint64_t first, size_t cou
     const struct task_values message = {.generation = {.number = generation},
         .numbered = lap > 0,
         .lap = lap,
-        .names = names,
+        .names = source == SERIES_TRAINING ? names : evaluated,
         .name_count = 3,
         .values = values,
         .value_count = count,
         .end = count};
-    assert_true(series_records_values(state, &message, &file));
+    assert_true(series_records_values(state, source, &message, &file));
+}
+
+static void append(uint64_t generation, uint64_t lap, uint64_t first, size_t count, double factor)
+{
+    append_of(SERIES_TRAINING, generation, lap, first, count, factor);
 }
 
 static void check_same_series(const struct series *a, const struct series *b)
 {
     assert_string_equal(a->name, b->name);
+    assert_int_equal(a->source, b->source);
     assert_int_equal(a->stride, b->stride);
     assert_int_equal(a->bucket_count, b->bucket_count);
     assert_memory_equal(a->buckets, b->buckets, a->bucket_count * sizeof a->buckets[0]);
@@ -71,9 +80,14 @@ static void check_same_series(const struct series *a, const struct series *b)
 
 static void check_same(void)
 {
-    assert_int_equal(state->set.generation, replayed->set.generation);
-    assert_int_equal(state->set.lap, replayed->set.lap);
-    assert_int_equal(state->set.numbered, replayed->set.numbered);
+    for (size_t source = 0; source < SERIES_SOURCES; source++) {
+        const struct series_current *current = &state->set.current[source];
+        const struct series_current *again = &replayed->set.current[source];
+        bool recorded = series_set_names(&state->set, (enum series_source)source) > 0;
+        assert_true(again->generation == current->generation || !recorded);
+        assert_true(again->lap == current->lap || !recorded);
+        assert_true(again->numbered == current->numbered || !recorded);
+    }
     assert_int_equal(state->set.count, replayed->set.count);
     assert_int_equal(state->lost_bytes, replayed->lost_bytes);
     assert_int_equal(state->starts.count, replayed->starts.count);
@@ -86,7 +100,6 @@ static void check_same(void)
 
 static enum series_end replay(const uint8_t *bytes, size_t size, size_t *ret_whole)
 {
-    memset(replayed, 0, sizeof *replayed);
     return series_records_replay(bytes, size, replayed, ret_whole);
 }
 
@@ -107,7 +120,8 @@ static void take_snapshot(void)
     replay_all();
 }
 
-/* A job that is restarted now and then, and written as a snapshot now and then. */
+/* A job that is restarted now and then, with an evaluator, and written as a snapshot now and then.
+ */
 static void test_a_replay_gives_the_same(void **unused)
 {
     (void)unused;
@@ -122,13 +136,95 @@ static void test_a_replay_gives_the_same(void **unused)
         }
         append(generation, 0, step, 900, (double)turn);
         step += 300;
+        if (prng_chance(&prng, 1, 3)) {
+            append_of(SERIES_EVALUATION, generation, 0, step, 1 + prng_uniform(&prng, 900), 2);
+        }
         if (prng_chance(&prng, 1, 30)) {
             take_snapshot();
         }
     }
     assert_true(state->set.series[0].stride > 1);
+    assert_int_equal(state->set.count, 6);
     replay_all();
     take_snapshot();
+}
+
+static size_t points_of(const char *name)
+{
+    const struct series *series = series_set_find(&state->set, name);
+    return series != NULL ? series->point_count : 0;
+}
+
+/* The chief of a ps job numbers its steps itself and goes back; the evaluator's are the ledger's.
+ */
+static void test_sources_do_not_cut_each_other(void **unused)
+{
+    (void)unused;
+    assert_true(series_records_plan(state, 1, 0, &file));
+    append(1, 1, 1, 30, 1);
+    append_of(SERIES_EVALUATION, 1, 0, 1, 15, 1);
+    append(1, 2, 1, 3, 2); /* its chief is another process */
+    assert_int_equal(points_of("loss"), 1);
+    assert_int_equal(points_of("evaluation_loss"), 5);
+    append_of(SERIES_EVALUATION, 1, 0, 5, 3, 3); /* another evaluator: of the same step */
+    assert_int_equal(points_of("evaluation_loss"), 5);
+    append_of(SERIES_EVALUATION, 1, 0, 6, 3, 3);
+    assert_int_equal(points_of("evaluation_loss"), 6);
+    replay_all();
+    take_snapshot();
+    assert_true(series_records_plan(state, 2, 3, &file)); /* steps 4, 5 and 6 are undone */
+    assert_int_equal(points_of("loss"), 1);
+    assert_int_equal(points_of("evaluation_loss"), 3);
+    append_of(SERIES_EVALUATION, 1, 0, 7, 3, 3); /* of a generation that is over */
+    assert_int_equal(points_of("evaluation_loss"), 3);
+    replay_all();
+    take_snapshot();
+}
+
+/* Nothing of theirs is kept, however often they come. */
+static void test_values_without_room_damage_no_file(void **unused)
+{
+    (void)unused;
+    append_of(SERIES_TRAINING, 2, 0, 1, 3, 1);
+    const struct reported_value value = {.step = 1};
+    const struct task_values collides = {.generation = {.number = 2},
+        .names = names,
+        .name_count = 1,
+        .values = &value,
+        .value_count = 1,
+        .end = 1};
+    struct task_values stale = collides;
+    stale.generation.number = 1;
+    for (int turn = 0; turn < 3; turn++) {
+        assert_true(series_records_values(state, SERIES_EVALUATION, &collides, &file));
+        assert_true(series_records_values(state, SERIES_EVALUATION, &stale, &file));
+    }
+    append_of(SERIES_EVALUATION, 2, 0, 1, 3, 1);
+    assert_int_equal(state->set.refused, 3);
+    assert_int_equal(points_of("evaluation_loss"), 1);
+    replay_all();
+}
+
+/* A file of a coordinator before this one: all of it is training. */
+static void test_a_file_of_version_1(void **unused)
+{
+    (void)unused;
+    struct wire_buffer old = {0};
+    size_t whole = 0;
+    assert_true(series_records_plan(state, 1, 0, &file));
+    append(1, 1, 7, 90, 1);
+    append(2, 1, 9, 90, 2);
+    version_1_of(&file, &old);
+    assert_int_equal(replay(old.bytes, old.size, &whole), SERIES_END_WHOLE);
+    assert_true(replayed->outdated);
+    check_same();
+    wire_buffer_free(&old);
+    take_snapshot();
+    assert_false(replayed->outdated);
+    version_1_of(&file, &old); /* one that begins with a snapshot */
+    assert_int_equal(replay(old.bytes, old.size, &whole), SERIES_END_WHOLE);
+    check_same();
+    wire_buffer_free(&old);
 }
 
 static void test_own_numbers(void **unused)
@@ -171,6 +267,7 @@ static void test_each_cut_and_each_flipped_bit(void **unused)
     size_t whole = 0;
     assert_true(series_records_plan(state, 1, 0, &file));
     append(1, 0, 1, 30, 1);
+    append_of(SERIES_EVALUATION, 1, 0, 1, 9, 1);
     append(1, 0, 11, 30, 1);
     for (size_t size = 0; size < file.size; size++) {
         enum series_end end = replay(file.bytes, size, &whole);
@@ -218,6 +315,7 @@ static void test_any_bytes(void **unused)
     (void)unused;
     struct prng prng = {.state = 11};
     append(1, 0, 1, 30, 1);
+    append_of(SERIES_EVALUATION, 1, 0, 1, 9, 1);
     uint8_t *copy = malloc(file.size);
     assert_non_null(copy);
     for (int turn = 0; turn < 20000; turn++) {
@@ -272,6 +370,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_replay_gives_the_same, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sources_do_not_cut_each_other, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_values_without_room_damage_no_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_file_of_version_1, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_own_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_generations_begin_at_own_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_plans_come_again, set_up, tear_down),

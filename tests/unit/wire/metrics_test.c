@@ -57,14 +57,14 @@ static void values_of_a_task(void **state)
 static void requests(void **state)
 {
     (void)state;
-    const char *names[LIMIT_METRICS + 1];
-    for (size_t i = 0; i <= LIMIT_METRICS; i++) {
+    const char *names[LIMIT_JOB_SERIES + 1];
+    for (size_t i = 0; i <= LIMIT_JOB_SERIES; i++) {
         names[i] = "loss";
     }
-    struct metrics_request request = {.id = {1}, .names = names, .name_count = LIMIT_METRICS};
+    struct metrics_request request = {.id = {1}, .names = names, .name_count = LIMIT_JOB_SERIES};
     assert_ok(send_metrics_request(&request), &error);
     request.name_count++;
-    assert_error(send_metrics_request(&request), TOO_LARGE, &error, "MetricsRequest.names has 17");
+    assert_error(send_metrics_request(&request), TOO_LARGE, &error, "MetricsRequest.names has 33");
     request.name_count = 1;
     names[0] = "";
     assert_error(send_metrics_request(&request), INVALID, &error, "MetricsRequest.names is empty");
@@ -109,7 +109,7 @@ static void the_longest_answer_fits(void **state)
     struct series_point *points = calloc(LIMIT_SERIES_POINTS + 1, sizeof *points);
     struct verify_generation *generations =
         calloc(LIMIT_METRIC_GENERATIONS + 1, sizeof *generations);
-    struct metric_series series[LIMIT_METRICS];
+    struct metric_series series[LIMIT_JOB_SERIES];
     char *name = long_text(LIMIT_NAME_BYTES - 1);
     const uint64_t most = LIMIT_POSITION;
     assert_true(buckets != NULL && points != NULL && generations != NULL);
@@ -126,9 +126,12 @@ static void the_longest_answer_fits(void **state)
     for (size_t i = 0; i < LIMIT_METRICS; i++) {
         series[i] = (struct metric_series){
             name, most, buckets, LIMIT_SERIES_BUCKETS, points, LIMIT_SERIES_POINTS};
+        series[LIMIT_METRICS + i] = (struct metric_series){name, most, buckets,
+            LIMIT_SERIES_BUCKETS / LIMIT_EVALUATION_PART, points,
+            LIMIT_SERIES_POINTS / LIMIT_EVALUATION_PART};
     }
     struct metrics_response response = {
-        series, LIMIT_METRICS, generations, LIMIT_METRIC_GENERATIONS, UINT64_MAX, UINT64_MAX};
+        series, LIMIT_JOB_SERIES, generations, LIMIT_METRIC_GENERATIONS, UINT64_MAX, UINT64_MAX};
     assert_ok(send_metrics_response(&response), &error);
     response.generation_count++;
     assert_error(send_metrics_response(&response), TOO_LARGE, &error, "has 1025 entries");

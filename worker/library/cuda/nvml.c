@@ -65,6 +65,13 @@ bool nvml_is_there(char ret_reason[256])
     return memory_info != NULL;
 }
 
+bool nvml_has(const char *name)
+{
+    void *device = NULL;
+    pthread_once(&once, open_library);
+    return memory_info != NULL && by_uuid(name, &device) == 0;
+}
+
 void nvml_use_of(const char *name, struct nvml_use *ret_use)
 {
     void *device = NULL;

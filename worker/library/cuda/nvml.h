@@ -22,6 +22,8 @@ struct nvml_use {
 
 /* Whether NVML can be asked at all; false: ret_reason says why not. */
 bool nvml_is_there(char ret_reason[256]);
+/* Whether NVML has a GPU, or part of one, of this name now. */
+bool nvml_has(const char *name);
 /* The use of the GPU, or part of one, with this name ("GPU-<uuid>", "MIG-<uuid>"). What NVML does
  * not say, of this name or at all, is not known. */
 void nvml_use_of(const char *name, struct nvml_use *ret_use);

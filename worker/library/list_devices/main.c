@@ -208,13 +208,17 @@ static FILE *open_answer(void)
     return out;
 }
 
-/* UUIDs and --use come together. */
+/* UUIDs and --use come together, and without --json. */
 static cadre_status list_devices_main_check(
     const struct devices_options *options, size_t names, struct cadre_error *error)
 {
     if (options->use && names == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "--use is of GPUs by their UUIDs, which cadre-devices prints: name one or more");
+    }
+    if (options->use && options->json) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--use and --json exclude each other: the answers of --use are PERCENT,BYTES");
     }
     if (!options->use && names > 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -29,12 +29,26 @@ static bool use_take_request(FILE *in)
     return byte != EOF;
 }
 
-bool use_answer_all(char *const *names, size_t count, FILE *in, FILE *out)
+/* Says, to people, of which names nothing will be known. */
+static void use_explain(char *const *names, size_t count)
 {
     char reason[256];
-    if (!nvml_is_there(reason)) {
+    bool there = nvml_is_there(reason);
+    if (!there) {
         fprintf(stderr, "cadre-devices: the use of GPUs is not known: %s\n", reason);
     }
+    for (size_t i = 0; there && i < count; i++) {
+        if (!nvml_has(names[i])) {
+            fprintf(stderr,
+                "cadre-devices: NVML has no GPU %s now; cadre-devices prints the UUIDs\n",
+                names[i]);
+        }
+    }
+}
+
+bool use_answer_all(char *const *names, size_t count, FILE *in, FILE *out)
+{
+    use_explain(names, count);
     while (!ferror(out) && use_take_request(in)) {
         for (size_t i = 0; i < count; i++) {
             struct nvml_use use;

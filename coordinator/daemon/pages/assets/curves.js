@@ -18,7 +18,7 @@ export function metricsResource(id, ended) {
   let whole = null;
   const load = async (signal) => {
     const final = ended();
-    const last = Math.max(0, ...(whole?.series ?? []).map((series) => series.points.at(-1)?.[0] ?? 0));
+    const last = reached(whole?.series ?? []);
     const from = whole && last > OVERLAP ? last - OVERLAP : undefined;
     const answer = await get(`/api/jobs/${id}/metrics${query({ from })}`, signal);
     whole = from === undefined ? answer : append(whole, answer, from);
@@ -26,6 +26,15 @@ export function metricsResource(id, ended) {
     return { ...whole, final };
   };
   return { key: `metrics/${id}`, load, every_ms: 1000, done: (answer) => answer.final };
+}
+
+// The step that both the training and its evaluation have reached: an evaluator's steps are those of the state that it
+// evaluates, and it is behind.
+export function reached(series) {
+  const newest = (evaluates) => series.filter((one) => one.name.startsWith("evaluation_") === evaluates)
+    .map((one) => one.points.at(-1)?.[0] ?? 0);
+  const steps = [newest(false), newest(true)].filter((some) => some.length > 0).map((some) => Math.max(...some));
+  return steps.length > 0 ? Math.min(...steps) : 0;
 }
 
 // Null: what is known does not go with the answer.
@@ -69,7 +78,9 @@ export function curves(job, app) {
       h("div", {}, h("pre", {}, "cadre_report(\"loss\", loss);"))));
   }
   const series = metrics.series.map((one, i) => ({ name: one.name, tone: i % TONES, samples: samplesOf(one) }));
-  const notes = [metrics.refused > 0 ? `${plural(metrics.refused, "value")} had a name beyond the first 16.` : null,
+  const notes = [
+    metrics.refused > 0 ? `${plural(metrics.refused, "value")} had a name beyond the first 16, or one that the ` +
+      "evaluator has." : null,
     metrics.lost_bytes > 0 ? `${count(metrics.lost_bytes)} bytes of the file of values were damaged.` : null];
   const { generations } = metrics;
   return panel(shown.together ? together(series, generations, app) : each(series, generations, app),

@@ -61,8 +61,24 @@ function heading(job, app, crumbs) {
   return h("div", { "data-key": "heading" }, crumbs,
     h("div", { class: "title" }, h("h1", {}, clean(job.name) || "(no name)"), badge(job.state), cancel),
     job.message ? h("p", { class: "sentence", "data-key": "message" }, clean(job.message)) : null,
-    job.wait ? h("p", { class: "quiet", "data-key": "wait" }, `The others wait for task ${job.wait.task} on ` +
-      `${clean(job.wait.worker)}: ${duration(job.wait.waited_us)}.`) : null, progress(job));
+    job.wait ? h("p", { class: "quiet", "data-key": "wait" },
+      `${job.workers > 1 ? "The others wait" : "The step waits"} for task ${job.wait.task} on ` +
+      `${clean(job.wait.worker)}: ${duration(job.wait.waited_us)}.`) : null, progress(job), evaluation(job));
+}
+
+// What the evaluator of a job with parameter servers reported last.
+function evaluation(job) {
+  const e = job.evaluation;
+  if (!e) return null;
+  const texts = [h("strong", {}, "Evaluation"), `of step ${count(e.step)}`];
+  for (const [name, number] of Object.entries(e.metrics)) texts.push(`${clean(name)} ${value(number)}`);
+  return h("div", { class: "progress", "data-key": "evaluation" }, h("div", { class: "text" },
+    texts.map((text) => h("span", {}, text))));
+}
+
+// "chief 1, workers 2, ps 2, evaluator 1"
+export function roles({ workers, servers, evaluators }) {
+  return `chief 1, workers ${count(workers)}, ps ${count(servers)}${evaluators > 0 ? `, evaluator ${evaluators}` : ""}`;
 }
 
 function progress(job) {
@@ -92,6 +108,7 @@ function facts(job, app) {
     fact("Steps committed", h("span", { id: "position" }, count(job.position))),
     fact("Generation", h("span", { id: "generation" }, String(job.generation))),
     fact("Tasks", job.final ? String(job.workers) : `${job.roster} of ${job.workers}`),
+    job.ps_job ? fact("Task types", h("span", { id: "roles" }, roles(job.ps_job))) : null,
     fact("Restarts", String(job.restarts)),
     fact("States found equal", verified, job.verified ? `digest ${job.verified.digest}` : null),
     fact("Checkpoint", checkpoint ? h("span", { class: "mono" }, checkpoint) : "none"),
@@ -128,7 +145,8 @@ function taskPanel(job) {
     h("thead", {}, h("tr", {}, column("Task", "number"), column("State"), column("Worker"),
       column("Incarnation", "number only-wide"), column("Process", "number only-wide"),
       column("CPU", "number only-wide"), column("Memory", "number only-wide"),
-      hasGpus(tasks) ? column("GPU", "number only-wide") : null, column("Log", "number"),
+      hasGpus(tasks) ? column("GPU", "number only-wide") : null, column("Waited for", "number only-wide"),
+      column("Log", "number"),
       column("Exit", "only-wide"))),
     h("tbody", {}, shown.map((task) => taskRow(job, task, hasGpus(tasks))))),
   tasks.length > TASKS_SHOWN ? h("div", { class: "foot" }, `${TASKS_SHOWN} of ${plural(tasks.length, "task")}, ` +
@@ -139,12 +157,23 @@ function hasGpus(tasks) {
   return tasks.some((task) => gpuUse(task.usage) !== null);
 }
 
+// What a narrow row says in one line; "": nothing is known of it.
+function useText(task) {
+  const cpus = cores(task.usage);
+  const gpu = gpuUse(task.usage);
+  return [cpus === null ? null : `${cpus} CPUs`, task.usage?.memory_bytes ? bytes(task.usage.memory_bytes) : null,
+    gpu === null ? null : `GPU ${gpu}`,
+    task.waited_us > 0 ? `waited for ${duration(task.waited_us)}` : null].filter((part) => part !== null).join(" · ");
+}
+
 function taskRow(job, task, gpus) {
   const exit = task.exit_text ? clean(task.exit_text) : task.exit_signal !== null ? `signal ${task.exit_signal}`
     : task.exit_code !== null ? `status ${task.exit_code}` : "";
+  const use = useText(task);
   return h("tr", { "data-key": `task-${task.task}`, "data-task": task.task },
     h("td", { class: "number" }, task.type ? `${task.type} ${task.index}` : String(task.task)),
-    h("td", {}, badge(task.state), exit ? h("div", { class: "why only-narrow" }, exit) : null, fetching(task)),
+    h("td", {}, badge(task.state), exit ? h("div", { class: "why only-narrow" }, exit) : null,
+      use ? h("div", { class: "why only-narrow", "data-use": "all" }, use) : null, fetching(task)),
     h("td", {}, task.worker ? h("a", { href: link(["workers", task.worker]) }, clean(task.worker)) : "–"),
     h("td", { class: "number only-wide" }, String(task.incarnation)),
     h("td", { class: "number only-wide" }, task.pid > 0 ? String(task.pid) : "–"),
@@ -153,6 +182,9 @@ function taskRow(job, task, gpus) {
       title: task.usage?.memory_peak_bytes ? `at most ${bytes(task.usage.memory_peak_bytes)}` : null },
     task.usage?.memory_bytes ? bytes(task.usage.memory_bytes) : "–"),
     gpus ? h("td", { class: "number only-wide", "data-use": "gpu" }, gpuUse(task.usage) ?? "–") : null,
+    h("td", { class: "number only-wide", "data-use": "waited",
+      title: "How long the others have waited for it, since the coordinator was started" },
+    task.waited_us > 0 ? duration(task.waited_us) : "–"),
     h("td", { class: "number" }, h("a", { href: link(["jobs", job.id, "logs"], { task: task.task }), "data-row": true },
       bytes(task.log_bytes))),
     h("td", { class: "only-wide" }, exit));

@@ -12,29 +12,23 @@
 #include "common/pure/assert.h"
 
 #define HOST_BYTES  65
+#define RUN_BYTES   32
 #define FILE_PREFIX "events.out.tfevents."
 #define NUMBER_MAX  UINT64_C(9999999999) /* ten digits */
 
 bool event_target_find(
-    const struct environment *environment, uint64_t number, struct event_target *ret_target)
+    const struct environment *environment, const char *run, struct event_target *ret_target)
 {
-    CADRE_ASSERT(number > 0);
-    char run[32] = "";
+    CADRE_ASSERT(strlen(run) < RUN_BYTES);
     *ret_target = (struct event_target){.job = environment->job, .slot = environment->slot};
     if (environment->events == EVENTS_OFF ||
         (environment->events == EVENTS_BESIDE_OUTPUTS && !environment->output_asked)) {
         return false;
     }
-    if (number > 1) {
-        snprintf(run, sizeof run, "/%" PRIu64, number);
-    }
-    if (environment->events_folder[0] != '\0') {
-        snprintf(
-            ret_target->folder, sizeof ret_target->folder, "%s%s", environment->events_folder, run);
-    } else {
-        snprintf(ret_target->folder, sizeof ret_target->folder, "%s/events%s",
-            environment->output_folder, run);
-    }
+    bool named = environment->events_folder[0] != '\0';
+    snprintf(ret_target->folder, sizeof ret_target->folder, "%s%s%s%s",
+        named ? environment->events_folder : environment->output_folder, named ? "" : "/events",
+        run[0] != '\0' ? "/" : "", run);
     return true;
 }
 

@@ -25,11 +25,10 @@ struct event_target {
     uint32_t slot;
 };
 
-/* False: the task's environment wants no event files. `number`, from 1, is that of the strategy in
- * its process: all but the first have a folder of their own beneath, which TensorBoard shows as
- * another run. */
+/* False: the task's environment wants no event files. `run`: a folder beneath, which TensorBoard
+ * shows as another run; "": none. */
 bool event_target_find(
-    const struct environment *environment, uint64_t number, struct event_target *ret_target);
+    const struct environment *environment, const char *run, struct event_target *ret_target);
 
 /* The path of the file that a chief begins in `generation`. `newest`: the greatest number of the
  * event files in the folder; 0: it has none. */

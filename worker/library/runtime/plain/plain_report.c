@@ -56,7 +56,7 @@ void plain_report_end(struct plain *plain)
 cadre_status plain_report_open(struct plain *plain, struct cadre_error *error)
 {
     struct event_target target;
-    return event_target_find(plain->environment, 1, &target)
+    return event_target_find(plain->environment, "", &target)
                ? event_log_open(&target, &plain->report.events, error)
                : CADRE_OK;
 }

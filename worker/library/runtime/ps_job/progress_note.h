@@ -9,7 +9,7 @@
 #define PROGRESS_NOTE_NAME "cadre/progress"
 
 struct progress_note {
-    uint64_t step;   /* the step of the last cadre_join; 0 before the first */
+    uint64_t step;   /* of the last cadre_join, or of the checkpoint; 0 before the first */
     uint64_t pushes; /* applied, over all shards */
 };
 

@@ -109,8 +109,8 @@ uint64_t ps_job_closure(void);
 
 /* --- for the evaluator --- */
 
-/* On the chief, at each join: writes the number of steps in the ledger to server 0, when the client
- * is connected. */
+/* On the chief, at each join, and at its beginning if it goes on from a checkpoint: writes the
+ * number of steps in the ledger to server 0, when the client is connected. */
 cadre_status ps_job_publish_step(uint64_t step, struct cadre_error *error);
 
 #endif

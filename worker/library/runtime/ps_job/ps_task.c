@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "worker/library/runtime/task/reported_values.h"
 #include "worker/library/runtime/task/trace_sender.h"
 
 struct ps_task {
@@ -15,9 +17,12 @@ struct ps_task {
     struct directory *directory;
     char address[LIMIT_ADDRESS_BYTES];
     pthread_mutex_t lock; /* one message is sent at a time */
+    pthread_cond_t changed;
     bool connected;
+    bool dismissed;               /* nothing that it sends counts any more */
     struct generation generation; /* of the last list of members; number 0: none came */
     struct cadre_error failed;    /* sent again after each hello */
+    struct reported_values values;
     struct trace_sender trace;
     uint64_t step; /* of the closures that it runs */
 };
@@ -50,6 +55,18 @@ static void send_hello_message(struct ps_task *ps_task)
     }
 }
 
+/* Nothing while the answer to the message before is awaited. */
+static void ps_task_send_values(struct ps_task *ps_task)
+{
+    struct reported_value items[LIMIT_REPORTED_VALUES];
+    const char *names[LIMIT_METRICS];
+    struct task_up up = {.type = TASK_UP_VALUES};
+    if (ps_task->connected && !ps_task->dismissed &&
+        reported_values_next(&ps_task->values, clock_monotonic_us(), items, names, &up.values)) {
+        ps_task->session->ops->send(ps_task->session, &up);
+    }
+}
+
 /* --- events of the session's thread --- */
 
 static void on_connected(void *user)
@@ -57,6 +74,8 @@ static void on_connected(void *user)
     struct ps_task *ps_task = user;
     pthread_mutex_lock(&ps_task->lock);
     send_hello_message(ps_task);
+    reported_values_again(&ps_task->values);
+    ps_task_send_values(ps_task);
     pthread_mutex_unlock(&ps_task->lock);
 }
 
@@ -65,6 +84,7 @@ static void on_disconnected(void *user)
     struct ps_task *ps_task = user;
     pthread_mutex_lock(&ps_task->lock);
     ps_task->connected = false;
+    pthread_cond_broadcast(&ps_task->changed);
     pthread_mutex_unlock(&ps_task->lock);
 }
 
@@ -75,9 +95,31 @@ static void ps_task_end(struct ps_task *ps_task, cadre_status code, const char *
     directory_end(ps_task->directory, &why);
 }
 
+static void ps_task_dismiss(struct ps_task *ps_task, cadre_status code, const char *text)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    ps_task->dismissed = true;
+    pthread_cond_broadcast(&ps_task->changed);
+    pthread_mutex_unlock(&ps_task->lock);
+    ps_task_end(ps_task, code, text);
+}
+
+static void take_kept(struct ps_task *ps_task, uint64_t end)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    reported_values_stored(&ps_task->values, end);
+    ps_task_send_values(ps_task);
+    pthread_cond_broadcast(&ps_task->changed);
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
 static void take_members(struct ps_task *ps_task, const struct task_members *members)
 {
     pthread_mutex_lock(&ps_task->lock);
+    if (members->generation.number > ps_task->values.generation.number) {
+        reported_values_begin(&ps_task->values, members->generation, LIMIT_POSITION, true);
+        ps_task_send_values(ps_task);
+    }
     if (members->generation.number >= ps_task->generation.number) {
         ps_task->generation = members->generation;
     }
@@ -112,10 +154,16 @@ static void end_trace(struct ps_task *ps_task)
     pthread_mutex_unlock(&ps_task->lock);
 }
 
+/* Values that the coordinator did not answer, because it was away or had no room, are sent again.
+ */
 static bool on_tick(void *user)
 {
     struct ps_task *ps_task = user;
     pthread_mutex_lock(&ps_task->lock);
+    if (reported_values_are_overdue(&ps_task->values, clock_monotonic_us())) {
+        reported_values_again(&ps_task->values);
+    }
+    ps_task_send_values(ps_task);
     const struct trace_owner owner = trace_owner_of(ps_task);
     trace_sender_tick(&ps_task->trace, &owner);
     bool soon = ps_task->trace.active;
@@ -135,17 +183,21 @@ static void on_down(const struct task_down *down, void *user)
         ps_task_end(ps_task, CADRE_CANCELLED, "the job is over: its chief is done");
         break;
     case TASK_DOWN_RESET:
-        ps_task_end(ps_task, CADRE_ABORTED,
+        ps_task_dismiss(ps_task, CADRE_ABORTED,
             "this task was ended by the coordinator: another one takes "
             "its place");
         break;
     case TASK_DOWN_SUPERSEDED:
-        ps_task_end(ps_task, CADRE_ABORTED,
+        ps_task_dismiss(ps_task, CADRE_ABORTED,
             "this task was ended by the coordinator: the job goes on or has ended without it");
         break;
     case TASK_DOWN_REFUSED:
-        ps_task_end(ps_task, down->refused.code == CADRE_OK ? CADRE_INTERNAL : down->refused.code,
+        ps_task_dismiss(ps_task,
+            down->refused.code == CADRE_OK ? CADRE_INTERNAL : down->refused.code,
             down->refused.text);
+        break;
+    case TASK_DOWN_VALUES_KEPT:
+        take_kept(ps_task, down->values_kept);
         break;
     case TASK_DOWN_TRACE:
         take_trace(ps_task, &down->trace);
@@ -154,7 +206,6 @@ static void on_down(const struct task_down *down, void *user)
     case TASK_DOWN_RELEASE:
     case TASK_DOWN_ABORT:
     case TASK_DOWN_WARM:
-    case TASK_DOWN_VALUES_KEPT:
         break; /* the ledger's messages are for tasks with ranks */
     }
 }
@@ -162,7 +213,7 @@ static void on_down(const struct task_down *down, void *user)
 static void on_lost(const struct cadre_error *error, void *user)
 {
     struct ps_task *ps_task = user;
-    directory_end(ps_task->directory, error);
+    ps_task_dismiss(ps_task, error->code, error->text);
 }
 
 /* --- lifetime --- */
@@ -174,12 +225,17 @@ cadre_status ps_task_open(
     CADRE_ASSERT(options->directory != NULL);
     struct session *session = options->session;
     struct ps_task *ps_task = calloc(1, sizeof *ps_task);
+    pthread_condattr_t attributes;
     *ret_ps_task = NULL;
     if (ps_task == NULL) {
         session->ops->close(session);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task");
     }
     pthread_mutex_init(&ps_task->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&ps_task->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
     ps_task->session = session;
     ps_task->directory = options->directory;
     snprintf(ps_task->address, sizeof ps_task->address, "%s", options->address);
@@ -222,6 +278,36 @@ void ps_task_progress(struct ps_task *ps_task, const struct progress *progress)
     pthread_mutex_unlock(&ps_task->lock);
 }
 
+bool ps_task_value(struct ps_task *ps_task, const char *name, uint64_t step, double value)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    bool added = reported_values_add(&ps_task->values, name, step, false, value);
+    ps_task_send_values(ps_task);
+    pthread_mutex_unlock(&ps_task->lock);
+    return added;
+}
+
+void ps_task_flush_values(struct ps_task *ps_task, uint64_t timeout_us)
+{
+    uint64_t end_us = clock_monotonic_us() + timeout_us;
+    struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
+        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
+    pthread_mutex_lock(&ps_task->lock);
+    while (reported_values_are_left(&ps_task->values) && ps_task->connected &&
+           !ps_task->dismissed && clock_monotonic_us() < end_us) {
+        pthread_cond_timedwait(&ps_task->changed, &ps_task->lock, &end);
+    }
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+uint64_t ps_task_generation(struct ps_task *ps_task)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    uint64_t number = ps_task->generation.number;
+    pthread_mutex_unlock(&ps_task->lock);
+    return number;
+}
+
 void ps_task_backed(struct ps_task *ps_task, const struct task_backed *backed)
 {
     pthread_mutex_lock(&ps_task->lock);
@@ -249,6 +335,8 @@ void ps_task_close(struct ps_task *ps_task)
 {
     if (ps_task != NULL) {
         ps_task->session->ops->close(ps_task->session);
+        reported_values_free(&ps_task->values);
+        pthread_cond_destroy(&ps_task->changed);
         pthread_mutex_destroy(&ps_task->lock);
         free(ps_task);
     }

@@ -4,9 +4,13 @@
  *
  *     session ── members ──▶ directory_update
  *             ── bye ──────▶ directory_end: CANCELLED, in order
- *             ── reset, superseded, refused, lost ──▶ directory_end, with that error */
+ *             ── reset, superseded, refused, lost ──▶ directory_end, with that error
+ *             ── values kept ──▶ the evaluator's values: sent until they are stored */
 #ifndef CADRE_RUNTIME_PS_JOB_PS_TASK_H
 #define CADRE_RUNTIME_PS_JOB_PS_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 #include "worker/library/ps/directory.h"
@@ -29,6 +33,19 @@ void ps_task_failed(struct ps_task *ps_task, const struct cadre_error *error);
 
 /* Sends progress, for display; dropped when there is no connection. */
 void ps_task_progress(struct ps_task *ps_task, const struct progress *progress);
+
+/* Of the evaluator: a value of its curve `name`, at most LIMIT_NAME_BYTES - 1 characters, of the
+ * state after `step` steps. It is sent at once, or with those that wait for the coordinator's
+ * answer to the ones before, and again until it is stored. False: no memory, or a name beyond
+ * LIMIT_METRICS. */
+bool ps_task_value(struct ps_task *ps_task, const char *name, uint64_t step, double value);
+
+/* Waits until all values are stored, at most `timeout_us`, while there is a connection and the task
+ * is not dismissed. */
+void ps_task_flush_values(struct ps_task *ps_task, uint64_t timeout_us);
+
+/* The number of the job's generation; 0: no list of members came. */
+uint64_t ps_task_generation(struct ps_task *ps_task);
 
 /* Of a server: reports whose copy of its variables may be taken; dropped when there is no
  * connection. */

@@ -21,6 +21,9 @@ cadre_status chief_begin(
     CADRE_TRY(ps_job_connect(ps_job, closure_is_cancelled, error));
     CADRE_TRY(served_begin(ps_job, error));
     CADRE_TRY(ps_job_await_servers(ps_job, error));
+    if (strategy_position(strategy) > 0) { /* goes on from a checkpoint */
+        CADRE_TRY(ps_job_publish_step(strategy_position(strategy), error));
+    }
     CADRE_TRY(scheduler_begin(ps_job, strategy, error));
     return by_hand ? local_servers_start_workers(ps_job->local_servers, error) : CADRE_OK;
 }

@@ -10,6 +10,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/event_file/event_log.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/ps_job/progress_note.h"
 #include "worker/library/runtime/ps_job/ps_job.h"
@@ -18,6 +19,13 @@
 
 #define ASK_US         (CADRE_US_PER_S / 4) /* how often the progress is read, at most */
 #define INTERVAL_S_MAX (365.0 * 24 * 3600)
+#define FLUSH_US       (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
+#define RUN            "eval"               /* its event files are another run (tf.estimator) */
+
+/* The training may report the same names; Keras writes evaluations to TensorBoard with this prefix,
+ * too. */
+#define CURVE_PREFIX "evaluation_"
+#define NAME_MAX_LEN (LIMIT_NAME_BYTES - sizeof CURVE_PREFIX)
 
 /* The process has one evaluator, which is one thread. */
 static struct {
@@ -31,6 +39,7 @@ static struct {
     char names[LIMIT_METRICS][LIMIT_NAME_BYTES]; /* of this evaluation */
     struct metric metrics[LIMIT_METRICS];
     size_t metric_count;
+    struct event_log *events; /* NULL: none are wanted */
 } evaluator;
 
 static bool is_evaluator(void)
@@ -56,6 +65,10 @@ static cadre_status evaluator_begin(struct cadre_error *error)
     ps_job->session = NULL;
     CADRE_TRY(ps_task_open(&options, &ps_job->ps_task, error));
     ps_job_set_current(ps_job);
+    struct event_target target;
+    if (event_target_find(program_environment(), RUN, &target)) {
+        CADRE_TRY(event_log_open(&target, &evaluator.events, error));
+    }
     CADRE_TRY(ps_job_connect(ps_job, is_cancelled, error));
     return served_begin(ps_job, error);
 }
@@ -161,7 +174,13 @@ bool cadre_next_evaluation(double interval_s, uint64_t *ret_step)
 static cadre_status keep_metric(const char *name, double value, struct cadre_error *error)
 {
     CADRE_ASSERT(evaluator.metric_count <= LIMIT_METRICS);
-    CADRE_TRY(name_check("number of an evaluation", name, error));
+    CADRE_TRY(reported_name_check(name, error));
+    if (strlen(name) > NAME_MAX_LEN) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the name of a metric of an evaluation, '%.32s...', has %zu characters; give at most "
+            "%zu, because its curve is called " CURVE_PREFIX "NAME",
+            name, strlen(name), NAME_MAX_LEN);
+    }
     size_t i = 0;
     while (i < evaluator.metric_count && strcmp(evaluator.names[i], name) != 0) {
         i++;
@@ -179,6 +198,27 @@ static cadre_status keep_metric(const char *name, double value, struct cadre_err
     return CADRE_OK;
 }
 
+/* The value as a point of its curve, and in the event file of this run. */
+static cadre_status keep_value(const char *name, double value, struct cadre_error *error)
+{
+    struct ps_task *ps_task = evaluator.ps_job->ps_task;
+    char curve[LIMIT_NAME_BYTES];
+    uint64_t step = evaluator.seen.step;
+    snprintf(curve, sizeof curve, CURVE_PREFIX "%s", name);
+    if (!program_environment()->by_hand && !ps_task_value(ps_task, curve, step, value)) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "'%s' gets no curve: there is no memory, or the evaluator has reported %d other names",
+            name, LIMIT_METRICS);
+    }
+    if (evaluator.events == NULL) {
+        return CADRE_OK;
+    }
+    event_log_lead(evaluator.events, ps_task_generation(ps_task), step > 0 ? step - 1 : 0);
+    return event_log_add(evaluator.events,
+        &(struct summary_event){.kind = SUMMARY_SCALAR, .step = step, .tag = name, .scalar = value},
+        true, error);
+}
+
 static cadre_status evaluator_report(const char *name, double value, struct cadre_error *error)
 {
     if (evaluator.evaluations == 0 || evaluator.ps_job == NULL) {
@@ -194,7 +234,7 @@ static cadre_status evaluator_report(const char *name, double value, struct cadr
         .metrics = evaluator.metrics,
         .metric_count = evaluator.metric_count};
     ps_task_progress(evaluator.ps_job->ps_task, &progress);
-    return CADRE_OK;
+    return keep_value(name, value, error);
 }
 
 cadre_status cadre_report_evaluation(const char *name, double value)
@@ -227,6 +267,11 @@ int cadre_evaluator_finish(void)
         show_failure(&error);
     }
     evaluator.over = true;
+    event_log_close(evaluator.events);
+    evaluator.events = NULL;
+    if (evaluator.ps_job != NULL && evaluator.ps_job->ps_task != NULL) {
+        ps_task_flush_values(evaluator.ps_job->ps_task, FLUSH_US);
+    }
     if (evaluator.ps_job != NULL) {
         served_end(evaluator.ps_job);
     }

@@ -3,6 +3,8 @@
  * call it. */
 #include "worker/library/runtime/summaries/summaries.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,13 +30,17 @@ struct summaries_part {
 static cadre_status summaries_open(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct event_target target;
+    char run[24] = ""; /* of all but the first: a folder of its own, which is another run */
     CADRE_ASSERT(strategy->summaries == NULL);
     strategy->summaries = calloc(1, sizeof *strategy->summaries);
     if (strategy->summaries == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for event files");
     }
+    if (strategy->number > 1) {
+        snprintf(run, sizeof run, "%" PRIu64, strategy->number);
+    }
     if (strategy->origin != STRATEGY_CONSTRUCTED ||
-        !event_target_find(strategy->environment, strategy->number, &target)) {
+        !event_target_find(strategy->environment, run, &target)) {
         return CADRE_OK;
     }
     return event_log_open(&target, &strategy->summaries->log, error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The values that the program reported and that the coordinator has not stored yet, each with its
  * step. The chief sends them; every other task keeps its newest ones, because it may be the next
- * chief: then it sends those that the one before may not have sent. Called under the task's lock.
- */
+ * chief: then it sends those that the one before may not have sent. An evaluator sends its own.
+ * Called under the task's lock. */
 #ifndef CADRE_RUNTIME_REPORTED_VALUES_H
 #define CADRE_RUNTIME_REPORTED_VALUES_H
 
@@ -39,13 +39,13 @@ void reported_values_free(struct reported_values *values);
 
 /* A generation begins with the steps after `resume`. The steps of the ledger that it does again
  * have no values any more; all others are of this generation, and are sent again. */
-void reported_values_begin(struct reported_values *values, struct generation generation,
-    uint64_t resume, bool is_chief);
+void reported_values_begin(
+    struct reported_values *values, struct generation generation, uint64_t resume, bool is_chief);
 
 /* Adds a value. `numbered`: `step` is the program's own number, or STEP_COUNTED; else a position.
  * Always the same. False: no memory, or a name beyond LIMIT_METRICS; nothing changed. */
-bool reported_values_add(struct reported_values *values, const char *name, uint64_t step,
-    bool numbered, double value);
+bool reported_values_add(
+    struct reported_values *values, const char *name, uint64_t step, bool numbered, double value);
 
 /* Whether there is enough to send, or it has waited long enough; or all that is there is `wanted`.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/daemon/series/series_answer.h"
+#include "coordinator/series/records/series_answer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +47,13 @@ static void series_answer_fill(const struct series *series, const struct metrics
     }
 }
 
+/* Of the training. */
 static uint64_t newest_step(const struct series_set *set)
 {
     uint64_t newest = 0;
     for (uint32_t i = 0; i < set->count; i++) {
         const struct series *series = &set->series[i];
-        if (series->point_count > 0) {
+        if (series->source == SERIES_TRAINING && series->point_count > 0) {
             uint64_t step = series_point_at(series, series->point_count - 1).step;
             newest = step > newest ? step : newest;
         }
@@ -68,7 +69,7 @@ static void series_answer_generations(const struct series_state *state,
     uint64_t newest = newest_step(&state->set);
     for (size_t i = 0; i < count; i++) {
         ret[i] = generations[i];
-        if (state->set.numbered) {
+        if (state->set.current[SERIES_TRAINING].numbered) {
             ret[i].resume =
                 series_starts_find(&state->starts, generations[i].generation.number, newest);
         }
@@ -79,7 +80,7 @@ cadre_status series_answer(const struct series_state *state, const struct metric
     const struct verify_generation *generations, size_t generation_count,
     struct wire_buffer *buffer, struct cadre_error *error)
 {
-    struct metric_series all[LIMIT_METRICS];
+    struct metric_series all[LIMIT_JOB_SERIES];
     struct metrics_response response = {.series = all,
         .generation_count = generation_count,
         .lost_bytes = state->lost_bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 
 #include <string.h>
 
@@ -12,7 +12,8 @@
 #define HEAD_BYTES    16
 #define VALUE_BYTES   20
 #define BUCKET_BYTES  64
-#define BEGIN_BYTES   32
+#define BEGIN_BYTES   40
+#define BEGIN_BYTES_1 32 /* in files of version 1 */
 #define START_BYTES   16
 #define VALUES_MAX    LIMIT_REPORTED_VALUES /* of a record */
 #define PAYLOAD_BYTES ((size_t)16 + LIMIT_SERIES_BUCKETS * BUCKET_BYTES)
@@ -22,16 +23,17 @@ _Static_assert(PAYLOAD_BYTES >= 4 + VALUES_MAX * VALUE_BYTES &&
     "the longest record is of buckets");
 
 enum record_type {
-    RECORD_HEAD = 1, /* the text VERSION */
-    RECORD_BEGIN,    /* generation, lap, first, numbered: u64 each */
-    RECORD_NAME,     /* the next series: its name */
+    RECORD_HEAD = 1, /* the text VERSION; in version 1 no record names a source: all is training */
+    RECORD_BEGIN,    /* generation, lap, first, numbered, source: u64 each */
+    RECORD_NAME,     /* the next series: u8 source, its name */
     RECORD_BUCKETS,  /* of the newest series: u64 stride; buckets */
     RECORD_VALUES,   /* values: u32 series, u64 step, f64 */
     RECORD_LOST,     /* u64: so many bytes were damaged */
     RECORD_STARTS    /* in a snapshot: of generations, number and first step: u64 each */
 };
 
-static const char version[] = "cadre series 1";
+static const char version[] = "cadre series 2";
+static const char version_1[] = "cadre series 1";
 
 /* ---- numbers ---- */
 
@@ -113,61 +115,85 @@ bool series_records_head(struct wire_buffer *buffer)
     return put_bytes(buffer, RECORD_HEAD, version, sizeof version);
 }
 
-static bool put_begin(struct wire_buffer *buffer, const struct series_set *set, uint64_t first)
+static bool put_begin(struct wire_buffer *buffer, const struct series_set *set,
+    enum series_source source, uint64_t first)
 {
+    const struct series_current *current = &set->current[source];
     uint8_t *payload = record_open(buffer, BEGIN_BYTES);
     if (payload == NULL) {
         return false;
     }
-    put_number(payload, set->generation, 8);
-    put_number(payload + 8, set->lap, 8);
+    put_number(payload, current->generation, 8);
+    put_number(payload + 8, current->lap, 8);
     put_number(payload + 16, first, 8);
-    put_number(payload + 24, set->numbered ? 1 : 0, 8);
+    put_number(payload + 24, current->numbered ? 1 : 0, 8);
+    put_number(payload + 32, source, 8);
     record_close(buffer, RECORD_BEGIN, BEGIN_BYTES);
     return true;
+}
+
+static bool plan_source(struct series_state *state, enum series_source source, uint64_t generation,
+    uint64_t resume, struct wire_buffer *buffer)
+{
+    struct series_set *set = &state->set;
+    if (set->current[source].numbered ||
+        !series_set_begin(set, source, generation, 0, resume + 1)) {
+        return true;
+    }
+    return series_set_names(set, source) == 0 || put_begin(buffer, set, source, resume + 1);
 }
 
 bool series_records_plan(
     struct series_state *state, uint64_t generation, uint64_t resume, struct wire_buffer *buffer)
 {
-    if (state->set.numbered || !series_set_begin(&state->set, generation, 0, resume + 1)) {
-        return true;
-    }
-    return state->set.count == 0 || put_begin(buffer, &state->set, resume + 1);
+    return plan_source(state, SERIES_TRAINING, generation, resume, buffer) &&
+           plan_source(state, SERIES_EVALUATION, generation, resume, buffer);
 }
 
-static bool put_name(struct wire_buffer *buffer, const char *name)
+static bool put_name(struct wire_buffer *buffer, enum series_source source, const char *name)
 {
-    return put_bytes(buffer, RECORD_NAME, name, strlen(name));
+    uint8_t payload[1 + LIMIT_NAME_BYTES];
+    size_t length = strlen(name);
+    CADRE_ASSERT(length < LIMIT_NAME_BYTES);
+    payload[0] = (uint8_t)source;
+    memcpy(payload + 1, name, length);
+    return put_bytes(buffer, RECORD_NAME, payload, 1 + length);
+}
+
+/* Whether the source is in the generation and lap of the values. */
+static bool is_current(const struct series_current *current, const struct task_values *values)
+{
+    return values->generation.number == current->generation && values->lap == current->lap;
 }
 
 /* The first of the values says from which step on a program that numbers its steps itself does them
  * again. */
-static bool begin_with(
-    struct series_state *state, const struct task_values *values, struct wire_buffer *buffer)
+static bool begin_with(struct series_state *state, enum series_source source,
+    const struct task_values *values, struct wire_buffer *buffer)
 {
+    struct series_set *set = &state->set;
     uint64_t first = values->numbered ? values->values[0].step : UINT64_MAX;
-    bool newer = series_set_begin(&state->set, values->generation.number, values->lap, first);
+    bool newer = series_set_begin(set, source, values->generation.number, values->lap, first);
     if (newer) {
-        state->set.numbered = values->numbered;
-        if (values->numbered) {
+        set->current[source].numbered = values->numbered;
+        if (values->numbered && source == SERIES_TRAINING) {
             (void)series_starts_note(&state->starts, values->generation.number, first);
         }
-    } else if (state->set.count > 0) {
+    } else if (!is_current(&set->current[source], values) || series_set_names(set, source) > 0) {
         return true;
     }
-    return put_begin(buffer, &state->set, first);
+    return put_begin(buffer, set, source, first);
 }
 
-bool series_records_values(
-    struct series_state *state, const struct task_values *values, struct wire_buffer *buffer)
+bool series_records_values(struct series_state *state, enum series_source source,
+    const struct task_values *values, struct wire_buffer *buffer)
 {
     struct series_set *set = &state->set;
     CADRE_ASSERT(values->value_count <= VALUES_MAX);
-    if (values->value_count == 0 || !begin_with(state, values, buffer)) {
+    if (values->value_count == 0 || !begin_with(state, source, values, buffer)) {
         return values->value_count == 0;
     }
-    if (values->generation.number != set->generation || values->lap != set->lap) {
+    if (!is_current(&set->current[source], values)) {
         return true; /* of a generation that is over */
     }
     uint8_t rows[VALUES_MAX * VALUE_BYTES];
@@ -177,8 +203,8 @@ bool series_records_values(
         CADRE_ASSERT(value->name < values->name_count);
         const char *name = values->names[value->name];
         uint32_t count = set->count;
-        enum series_added added = series_set_add(set, name, value->step, value->value);
-        if (set->count > count && !put_name(buffer, name)) {
+        enum series_added added = series_set_add(set, source, name, value->step, value->value);
+        if (set->count > count && !put_name(buffer, source, name)) {
             return false;
         }
         if (added == SERIES_ADDED) {
@@ -265,11 +291,14 @@ bool series_records_snapshot(const struct series_state *state, struct wire_buffe
     uint8_t lost[8];
     put_number(lost, state->lost_bytes, sizeof lost);
     bool good = series_records_head(buffer);
-    good = good && (set->generation == 0 || put_begin(buffer, set, UINT64_MAX));
+    for (enum series_source source = 0; source < SERIES_SOURCES; source++) {
+        bool empty = series_set_names(set, source) == 0;
+        good = good && (empty || put_begin(buffer, set, source, UINT64_MAX));
+    }
     good = good && (state->starts.count == 0 || put_starts(buffer, &state->starts));
     for (uint32_t i = 0; good && i < set->count; i++) {
         const struct series *series = &set->series[i];
-        good = put_name(buffer, series->name);
+        good = put_name(buffer, series->source, series->name);
         good = good && (series->bucket_count == 0 || put_buckets(buffer, series));
         good = good && put_points(buffer, series, i);
     }
@@ -281,16 +310,26 @@ bool series_records_snapshot(const struct series_state *state, struct wire_buffe
 static bool replay_begin(struct series_state *state, const uint8_t *payload, size_t size)
 {
     struct series_set *set = &state->set;
-    if (size != BEGIN_BYTES || get_number(payload + 24, 8) > 1) {
+    bool sized = size == (state->outdated ? BEGIN_BYTES_1 : BEGIN_BYTES);
+    uint64_t source = sized && !state->outdated ? get_number(payload + 32, 8) : SERIES_TRAINING;
+    if (!sized || get_number(payload + 24, 8) > 1 || source >= SERIES_SOURCES) {
         return false;
     }
-    set->numbered = get_number(payload + 24, 8) == 1;
-    if (set->numbered && get_number(payload + 16, 8) != UINT64_MAX) { /* not of a snapshot */
-        (void)series_starts_note(
-            &state->starts, get_number(payload, 8), get_number(payload + 16, 8));
+    struct series_current *current = &set->current[source];
+    uint64_t generation = get_number(payload, 8);
+    uint64_t lap = get_number(payload + 8, 8);
+    uint64_t first = get_number(payload + 16, 8);
+    current->numbered = get_number(payload + 24, 8) == 1;
+    if (current->numbered && source == SERIES_TRAINING &&
+        first != UINT64_MAX) { /* not of a snapshot */
+        if (first > LIMIT_POSITION) {
+            return false;
+        }
+        (void)series_starts_note(&state->starts, generation, first);
     }
-    return series_set_begin(
-        set, get_number(payload, 8), get_number(payload + 8, 8), get_number(payload + 16, 8));
+    /* Of a source whose values had no room it is written more than once. */
+    return series_set_begin(set, (enum series_source)source, generation, lap, first) ||
+           (current->generation == generation && current->lap == lap);
 }
 
 static bool replay_starts(struct series_starts *starts, const uint8_t *payload, size_t size)
@@ -304,15 +343,22 @@ static bool replay_starts(struct series_starts *starts, const uint8_t *payload, 
     return good;
 }
 
-static bool replay_name(struct series_set *set, const uint8_t *payload, size_t size)
+static bool replay_name(struct series_state *state, const uint8_t *payload, size_t size)
 {
     char name[LIMIT_NAME_BYTES];
-    if (size == 0 || size >= sizeof name || memchr(payload, 0, size) != NULL) {
+    uint8_t source = SERIES_TRAINING;
+    if (!state->outdated && size > 0) {
+        source = payload[0];
+        payload++;
+        size--;
+    }
+    if (size == 0 || size >= sizeof name || memchr(payload, 0, size) != NULL ||
+        source >= SERIES_SOURCES) {
         return false;
     }
     memcpy(name, payload, size);
     name[size] = '\0';
-    return series_set_put(set, name) != NULL;
+    return series_set_put(&state->set, (enum series_source)source, name) != NULL;
 }
 
 static bool replay_buckets(struct series_set *set, const uint8_t *payload, size_t size)
@@ -336,7 +382,7 @@ static bool replay_buckets(struct series_set *set, const uint8_t *payload, size_
             .maximum = get_double(from + 40),
             .mean = get_double(from + 48),
             .last = get_double(from + 56)};
-        if (!series_put_bucket(set, series, &bucket)) {
+        if (!series_put_bucket(series, &bucket)) {
             return false;
         }
     }
@@ -352,8 +398,8 @@ static bool replay_values(struct series_set *set, const uint8_t *payload, size_t
         uint64_t index = get_number(from, 4);
         uint64_t step = get_number(from + 4, 8);
         if (index >= set->count || step > LIMIT_POSITION ||
-            series_set_add(set, set->series[index].name, step, get_double(from + 12)) !=
-                SERIES_ADDED) {
+            series_set_add(set, set->series[index].source, set->series[index].name, step,
+                get_double(from + 12)) != SERIES_ADDED) {
             return false;
         }
     }
@@ -368,11 +414,12 @@ static bool series_records_take(
     }
     switch (type) {
     case RECORD_HEAD:
-        return size == sizeof version && memcmp(payload, version, size) == 0;
+        state->outdated = size == sizeof version_1 && memcmp(payload, version_1, size) == 0;
+        return state->outdated || (size == sizeof version && memcmp(payload, version, size) == 0);
     case RECORD_BEGIN:
         return replay_begin(state, payload, size);
     case RECORD_NAME:
-        return replay_name(&state->set, payload, size);
+        return replay_name(state, payload, size);
     case RECORD_BUCKETS:
         return replay_buckets(&state->set, payload, size);
     case RECORD_VALUES:
@@ -402,6 +449,7 @@ enum series_end series_records_replay(
     series_set_open(&state->set, LIMIT_SERIES_POINTS, LIMIT_SERIES_BUCKETS);
     state->starts.count = 0;
     state->lost_bytes = 0;
+    state->outdated = false;
     size_t at = 0;
     *ret_size = 0;
     while (size - at >= HEAD_BYTES) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The answer to a query: what of a state the request asks for, packed. */
-#ifndef CADRE_COORDINATOR_DAEMON_SERIES_SERIES_ANSWER_H
-#define CADRE_COORDINATOR_DAEMON_SERIES_SERIES_ANSWER_H
+#ifndef CADRE_COORDINATOR_SERIES_RECORDS_SERIES_ANSWER_H
+#define CADRE_COORDINATOR_SERIES_RECORDS_SERIES_ANSWER_H
 
-#include "coordinator/daemon/series/series_records.h"
+#include "coordinator/series/records/series_records.h"
 
 /* Appends a packed metrics_response to the buffer. RESOURCE_EXHAUSTED: no memory. Any thread. */
 cadre_status series_answer(const struct series_state *state, const struct metrics_request *request,
