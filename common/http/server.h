@@ -7,8 +7,8 @@
  * requests. With more than HTTP_CONNECTIONS_MAX connections the one that waits longest is closed,
  * so that none of them keeps a monitor out. A client that does not read is not waited for.
  *
- * CPU: all requests together take less than 1% of a core, beyond a burst; then they wait, 1 s at
- * most, whatever clients ask for and however many they are.
+ * CPU: all requests together take less than 1% of a core from the loop's thread, beyond a burst;
+ * then they wait, 1 s at most, whatever clients ask for and however many they are.
  *
  * Browsers: a request that names another host than this one is refused on loopback (421), and one
  * of another site's page where a page says so (403); a POST that does not say that it is of a page
