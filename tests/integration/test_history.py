@@ -149,7 +149,8 @@ def test_states_that_differ():
         check_in("task 1 on worker", sentence, "who, in the log")
         after = of_kind(shown, "generation")[1]
         check(after["number"] > diverged["number"] and after["restarted"], f"what follows: {after}")
-        check(0 < after["undone"] <= position - after["position"], f"what is undone: {after}")
+        # As far as the tasks had reported what they applied: the steps of a run that ends may wait for the next one.
+        check(0 <= after["undone"] <= position - after["position"], f"what is undone: {after}")
 
 
 def test_the_only_task_of_a_job_stalls():

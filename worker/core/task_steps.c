@@ -153,21 +153,24 @@ void task_on_ready(struct task_core *core, const struct task_event *event, struc
 void task_on_flush(struct task_core *core, struct task_actions *out)
 {
     bool compared = core->verified.digest != 0 && !core->verified_sent;
-    bool news = core->position > core->sent_applied || compared || task_is_silent(core);
+    bool begun = core->phase == TASK_RUN && core->wanted > core->wanted_sent;
+    bool news = core->position > core->sent_applied || begun || compared || task_is_silent(core);
     CADRE_ASSERT(core->phase != TASK_RUN || core->sent_applied <= core->position);
     if (!task_arrive(core, true, out) && core->phase == TASK_RUN && news) {
         task_send_arrive(core, out);
     }
 }
 
-/* The steps after its last arrival are reported with a later step; a program that takes none for
- * long would never report them. A task that takes steps needs no tick. */
+/* The steps after its last arrival are reported with a later step, and so is one that is begun; a
+ * program that takes none for long would never report them, nor that it is in a step for long. A
+ * task that takes steps needs no tick. */
 void task_on_tick(struct task_core *core, struct task_actions *out)
 {
     bool is_idle = core->position == core->ticked;
     core->ticked = core->position;
     CADRE_ASSERT(core->phase != TASK_EXIT);
-    if (is_idle && core->position > core->sent_applied) {
+    bool begun = core->phase == TASK_RUN && core->wanted > core->wanted_sent;
+    if (is_idle && (core->position > core->sent_applied || begun)) {
         task_on_flush(core, out);
     }
 }

@@ -100,7 +100,7 @@ static void send_release(struct core *core, struct job *job)
     }
     if (rises) {
         job->released = up_to;
-        health_released(core, job);
+        health_step_begun(core, job);
     }
     if (rises || job->raised) {
         struct core_record *record = record_add(core, job, CORE_RECORD_WATERMARK, false);

@@ -129,7 +129,11 @@ void arrival_handle(struct core *core, uint32_t worker, const struct agent_arriv
     applied_rose(core, job, applied_before);
     verified_raise(core, job, &arrived->verified);
     if (is_member(core, job, arrived->wanted_slot, number)) {
+        uint64_t wanted_before = job->wanted;
         barrier_wants(core, job, arrived->wanted_slot, arrived->wanted);
+        if (job->wanted > wanted_before) {
+            health_step_begun(core, job);
+        }
     }
     if (job->arrived.least > job->released) {
         job_due(core, job, DUE_RELEASE);

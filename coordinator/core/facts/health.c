@@ -3,8 +3,8 @@
  * task; the one that most wait for, and that waits for none, is shown, and replaced after
  * job.stall_us. Such reports count until all have applied the step in question; a hang of a task's
  * own replicas is reported by that task while it lasts. For a job's only task no other one waits:
- * its step is slow when it has not ended so long after its release. task_lifecycle.c, reports.c and
- * timers.c call this. */
+ * its step is slow when it has not ended so long after it was released and begun. task_lifecycle.c,
+ * reports.c and timers.c call this. */
 #include "coordinator/core/facts/health.h"
 
 #include "coordinator/core/facts/abort.h"
@@ -300,18 +300,18 @@ static void text_all_wait(const struct core *core, const struct job *job, struct
                   : ": its tasks wait for one another; all must make the same calls");
 }
 
-/* Between steps a task may do what it likes; and before its first step it is not known how long one
- * takes. */
+/* Between steps a task may do what it likes, also when the next one is released; and before its
+ * first step it is not known how long one takes. */
 static bool is_alone_in_step(const struct job *job)
 {
     bool alone = job->roster == 1 && !job->plain && !ps_job_is_set(&job->ps_job);
-    return alone && job->phase == PHASE_RUN && job->outcome == 0 && job->median_us > 0 &&
-           job->released > job->applied.least;
+    bool begun = job->released > job->applied.least && job->wanted > job->applied.least;
+    return alone && begun && job->phase == PHASE_RUN && job->outcome == 0 && job->median_us > 0;
 }
 
-void health_released(struct core *core, struct job *job)
+void health_step_begun(struct core *core, struct job *job)
 {
-    job->released_us = core->now_us;
+    job->step_begun_us = core->now_us;
     if (is_alone_in_step(job) && !job->stalled && !deadline_armed(job, DEADLINE_SLOW)) {
         deadline_set(core, job, DEADLINE_SLOW, core->now_us + slow_after(core, job));
     }
@@ -322,7 +322,7 @@ static void stall_begins_alone(struct job *job)
     CADRE_ASSERT(is_alone_in_step(job) && !job->stalled);
     job->stall_stamp++;
     job->stalled = true;
-    job->stall_since_us = job->released_us;
+    job->stall_since_us = job->step_begun_us;
     job->stall_slot = NONE;
     job->waited_slot = NONE;
     job->stall_position = job->applied.least;
@@ -333,7 +333,7 @@ void health_slow_timeout(struct core *core, struct job *job)
 {
     CADRE_ASSERT(!deadline_armed(job, DEADLINE_SLOW));
     if (!job->stalled && is_alone_in_step(job)) {
-        uint64_t due_us = job->released_us + slow_after(core, job);
+        uint64_t due_us = job->step_begun_us + slow_after(core, job);
         if (core->now_us < due_us) { /* it was armed in an earlier step */
             deadline_set(core, job, DEADLINE_SLOW, due_us);
             return;

@@ -7,8 +7,9 @@
 
 /* All applied `steps` more steps, or a plan was made: no wait counts any more. */
 void health_progress(struct core *core, struct job *job, uint64_t steps);
-/* A step more was released: where the generation has one task, no other one waits for it. */
-void health_released(struct core *core, struct job *job);
+/* A step more was released, or is known to be begun: where the generation has one task, no other
+ * one waits for it. */
+void health_step_begun(struct core *core, struct job *job);
 /* A task reports which task it waits for. */
 void health_stall(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall);

@@ -428,7 +428,7 @@ struct job {
     uint64_t progress_us; /* when the last step was applied by all */
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;
-    uint64_t released_us; /* when `released` rose last */
+    uint64_t step_begun_us; /* when `released` or `wanted` rose last */
     uint64_t
         stall_since_us;   /* when the last step before it was applied, or its only task began it */
     uint32_t stall_slot;  /* the task that most others wait for; NONE */

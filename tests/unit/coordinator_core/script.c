@@ -435,6 +435,19 @@ void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, u
                 .wanted_slot = slot}});
 }
 
+void begins(struct script *s, uint64_t link, uint64_t job, uint64_t applied, uint64_t up_to)
+{
+    up(s, link,
+        &(struct agent_up){.type = AGENT_UP_ARRIVED,
+            .arrived = {.job = {job},
+                .generation = generation_of(s, job),
+                .tasks = 1,
+                .up_to = up_to,
+                .applied = applied,
+                .wanted = applied + 1,
+                .cursor = {.stream = 1}}});
+}
+
 struct script *stage_started(void)
 {
     struct script *s = script_open(NULL);

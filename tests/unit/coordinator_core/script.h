@@ -132,6 +132,8 @@ void wants(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_
 /* The same, beside an arrival. */
 void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t applied,
     uint64_t up_to, uint64_t steps);
+/* The program of task 0, the only one there, is in the step behind those that it has applied. */
+void begins(struct script *s, uint64_t link, uint64_t job, uint64_t applied, uint64_t up_to);
 
 /* What names the task in messages. */
 struct task_ref ref(const struct script *s, uint64_t job, uint32_t slot);

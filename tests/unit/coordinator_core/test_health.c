@@ -156,7 +156,10 @@ static void the_only_task_of_a_job(void **state)
     }
     pass(s, 30);
     assert_string_equal(script_job_text(s, 1), "");
-    arrived(s, 1, 1, 1, 402, 401);
+    arrived(s, 1, 1, 1, 405, 401); /* what follows is released, and the program is elsewhere */
+    pass(s, 30);
+    assert_string_equal(script_job_text(s, 1), "");
+    begins(s, 1, 1, 401, 405);
     pass(s, 4);
     assert_string_equal(script_job_text(s, 1), "");
     assert_int_equal(job_view(s, 1).stall.slot, UINT32_MAX);
@@ -167,7 +170,7 @@ static void the_only_task_of_a_job(void **state)
     assert_int_equal(job_view(s, 1).stall.step, 401);
     pass(s, 90);
     assert_int_equal(job_view(s, 1).generation.number, 1);
-    arrived(s, 1, 1, 1, 402, 402);
+    arrived(s, 1, 1, 1, 405, 402);
     assert_string_equal(script_job_text(s, 1), "");
     assert_int_equal(waited_us_of(s, 0), 0);
     script_close(s);
