@@ -151,7 +151,9 @@ void divergence_reported(
     if (job->diverged || generation_is_void(job)) {
         return; /* another member reported it before */
     }
-    if (report->divergence.position > job->released && job->unconfirmed == 0) {
+    /* After a start that lost the newest watermark, frozen members do not raise it again. */
+    bool known = job->unconfirmed == 0 && !generation_is_broken(job);
+    if (report->divergence.position > job->released && known) {
         task_name(core, job, slot, &text);
         text_add(&text, " says that states differ after ");
         text_count(&text, report->divergence.position, "step", "steps");
