@@ -68,6 +68,12 @@ static void begin_step(
     }
 }
 
+/* Whether the program has begun a step and no arrival of this generation says so. */
+static bool is_unsent_begun(const struct task_core *core)
+{
+    return core->phase == TASK_RUN && core->wanted > core->wanted_sent;
+}
+
 /* A stall at the first step of a generation is unavoidable, because no step could be claimed
  * earlier. The wait is reported even when there is nothing to claim, because another task
  * may have finished, and the step can then never be released. */
@@ -87,7 +93,7 @@ void task_on_stalled(struct task_core *core, uint64_t position, struct task_acti
     begin_step(core, &core->cursor, out);
     task_settle(core, out);
     task_arrive(core, true, out);
-    if (core->phase == TASK_RUN && core->wanted > core->wanted_sent) {
+    if (is_unsent_begun(core)) {
         task_send_arrive(core, out);
     }
 }
@@ -153,8 +159,8 @@ void task_on_ready(struct task_core *core, const struct task_event *event, struc
 void task_on_flush(struct task_core *core, struct task_actions *out)
 {
     bool compared = core->verified.digest != 0 && !core->verified_sent;
-    bool begun = core->phase == TASK_RUN && core->wanted > core->wanted_sent;
-    bool news = core->position > core->sent_applied || begun || compared || task_is_silent(core);
+    bool news = core->position > core->sent_applied || is_unsent_begun(core) || compared ||
+                task_is_silent(core);
     CADRE_ASSERT(core->phase != TASK_RUN || core->sent_applied <= core->position);
     if (!task_arrive(core, true, out) && core->phase == TASK_RUN && news) {
         task_send_arrive(core, out);
@@ -169,8 +175,7 @@ void task_on_tick(struct task_core *core, struct task_actions *out)
     bool is_idle = core->position == core->ticked;
     core->ticked = core->position;
     CADRE_ASSERT(core->phase != TASK_EXIT);
-    bool begun = core->phase == TASK_RUN && core->wanted > core->wanted_sent;
-    if (is_idle && (core->position > core->sent_applied || begun)) {
+    if (is_idle && (core->position > core->sent_applied || is_unsent_begun(core))) {
         task_on_flush(core, out);
     }
 }

@@ -428,11 +428,10 @@ struct job {
     uint64_t progress_us; /* when the last step was applied by all */
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;
-    uint64_t step_begun_us; /* when `released` or `wanted` rose last */
-    uint64_t
-        stall_since_us;   /* when the last step before it was applied, or its only task began it */
-    uint32_t stall_slot;  /* the task that most others wait for; NONE */
-    uint32_t waited_slot; /* the one that held up the step when that was last known; NONE */
+    uint64_t step_begun_us;  /* when `released` or `wanted` rose last */
+    uint64_t stall_since_us; /* when the step before it was applied, or an only task began it */
+    uint32_t stall_slot;     /* the task that most others wait for; NONE */
+    uint32_t waited_slot;    /* the one that held up the step when that was last known; NONE */
     uint64_t stall_position; /* the highest position at which a task waits */
     bool stalled;            /* a task has waited for long */
     bool slow;               /* it is shown */

@@ -421,8 +421,8 @@ void wants(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_
     wants_after(s, link, job, slot, 0, 0, steps);
 }
 
-void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t applied,
-    uint64_t up_to, uint64_t steps)
+static void wants_in(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t applied,
+    uint64_t up_to, uint64_t steps, uint32_t stream)
 {
     up(s, link,
         &(struct agent_up){.type = AGENT_UP_ARRIVED,
@@ -432,20 +432,19 @@ void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, u
                 .up_to = up_to,
                 .applied = applied,
                 .wanted = steps,
-                .wanted_slot = slot}});
+                .wanted_slot = slot,
+                .cursor = {.stream = stream}}});
+}
+
+void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t applied,
+    uint64_t up_to, uint64_t steps)
+{
+    wants_in(s, link, job, slot, applied, up_to, steps, 0);
 }
 
 void begins(struct script *s, uint64_t link, uint64_t job, uint64_t applied, uint64_t up_to)
 {
-    up(s, link,
-        &(struct agent_up){.type = AGENT_UP_ARRIVED,
-            .arrived = {.job = {job},
-                .generation = generation_of(s, job),
-                .tasks = 1,
-                .up_to = up_to,
-                .applied = applied,
-                .wanted = applied + 1,
-                .cursor = {.stream = 1}}});
+    wants_in(s, link, job, 0, applied, up_to, applied + 1, 1);
 }
 
 struct script *stage_started(void)

@@ -240,6 +240,25 @@ static void test_flush_reports_what_is_applied(void **state)
                  "send arrive g2 up to 1 applied 1 stream 1\n");
 }
 
+/* Else it is not known for how long the program is in the step. */
+static void test_tick_reports_a_step_that_is_begun(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(100);
+    fixture.core.window_steps = 16;
+    release(&fixture, 2);
+    apply_step(&fixture, 0);
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    forget(&fixture);
+    ready(&fixture, 1, 0, 100, 100);
+    simple(&fixture, TASK_EVENT_TICK, 0); /* it took a step since the one before */
+    expect(&fixture, "");
+    simple(&fixture, TASK_EVENT_TICK, 0);
+    expect(&fixture, "send arrive g1 up to 17 applied 1 stream 1 wants 2\n");
+    simple(&fixture, TASK_EVENT_TICK, 0);
+    expect(&fixture, "");
+}
+
 /* A checkpoint waits for that, too. */
 static void test_flush_reports_what_was_compared(void **state)
 {
@@ -490,6 +509,7 @@ int main(void)
         cmocka_unit_test(test_window_outlives_a_generation),
         cmocka_unit_test(test_consumption_follows_the_epoch),
         cmocka_unit_test(test_flush_reports_what_is_applied),
+        cmocka_unit_test(test_tick_reports_a_step_that_is_begun),
         cmocka_unit_test(test_flush_reports_what_was_compared),
         cmocka_unit_test(test_who_is_paused_has_reported_where),
         cmocka_unit_test(test_the_consumption_of_an_epoch_that_is_left),
