@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce within a host. Every sum is made along the canonical tree, in one of three ways:
+ * All-reduce within a host. Every sum is made along the canonical tree, in one of four ways:
  * - small: each replica reduces the posts of all slots into its own buffers.
  * - large, all buffers within reach: each replica reduces its share of the elements of all, and
  *   writes it to all: one pass over memory.
+ * - large, other memory, where the tasks can attach to it: the same (all_reduce_attached.c).
  * - large, staged, chunk by chunk: each replica copies its chunk to where the others read it. Few
  *   slots: each reduces the whole chunk into its own buffers. More: each its share, into a shared
  *   result, while the next chunk is copied.
@@ -11,11 +12,13 @@
  * 14. */
 #include <string.h>
 
+#include "worker/library/mesh/collectives/all_reduce.h"
 #include "worker/library/mesh/collectives/hosts.h"
 #include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
 #define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */
+#define ATTACHED_BYTES   ((size_t)12 << 10) /* under it, the system calls cost more than copies */
 
 static void collectives_all_reduce_pack(
     struct replica *replica, const struct call *call, uint8_t *payload)
@@ -104,49 +107,66 @@ static void reduce_staged(struct replica *replica, const struct call *call, size
     }
 }
 
-/* Copies one chunk to where the others read it. */
-static void collectives_all_reduce_stage(
-    struct replica *replica, const struct call *call, size_t low, unsigned parity)
+/* Where a chunk that begins at `low` of a part that ends at `end` does. */
+static size_t chunk_end(const struct replica *replica, size_t low, size_t end)
 {
     size_t high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
+    return high < end ? high : end;
+}
+
+/* Copies one chunk to where the others read it. */
+static void collectives_all_reduce_stage(
+    struct replica *replica, const struct call *call, size_t low, size_t high, unsigned parity)
+{
     mesh_layout_gather(&replica->layout, call->buffers, low, high,
         group_stage(&replica->host->group, replica->slot, parity));
 }
 
-static cadre_status whole_chunks(struct replica *replica, const struct call *call)
+static cadre_status whole_chunks(
+    struct replica *replica, const struct call *call, size_t low, size_t end)
 {
     size_t high;
     unsigned parity = 0;
-    for (size_t low = 0; low < replica->layout.bytes; low = high, parity ^= 1) {
-        high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
-        collectives_all_reduce_stage(replica, call, low, parity);
+    for (; low < end; low = high, parity ^= 1) {
+        high = chunk_end(replica, low, end);
+        collectives_all_reduce_stage(replica, call, low, high, parity);
         CADRE_TRY(mesh_step(replica, call));
         reduce_staged(replica, call, low, low, high, parity, NULL);
     }
     return CADRE_OK;
 }
 
-static cadre_status shared_chunks(struct replica *replica, const struct call *call)
+static cadre_status shared_chunks(
+    struct replica *replica, const struct call *call, size_t low, size_t end)
 {
     const struct group *group = &replica->host->group;
     const struct layout *layout = &replica->layout;
     size_t high;
     unsigned parity = 0;
-    collectives_all_reduce_stage(replica, call, 0, 0);
+    collectives_all_reduce_stage(replica, call, low, chunk_end(replica, low, end), 0);
     CADRE_TRY(mesh_step(replica, call));
-    for (size_t low = 0; low < layout->bytes; low = high, parity ^= 1) {
+    for (; low < end; low = high, parity ^= 1) {
         size_t from;
         size_t to;
-        high = mesh_layout_chunk_end(layout, low, group->chunk_bytes);
+        high = chunk_end(replica, low, end);
         mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &from, &to);
         reduce_staged(replica, call, low, from, to, parity, group_result(group, parity));
-        if (high < layout->bytes) {
-            collectives_all_reduce_stage(replica, call, high, parity ^ 1);
+        if (high < end) {
+            collectives_all_reduce_stage(
+                replica, call, high, chunk_end(replica, high, end), parity ^ 1);
         }
         CADRE_TRY(mesh_step(replica, call));
         mesh_layout_scatter(layout, call->buffers, low, high, group_result(group, parity));
     }
     return CADRE_OK;
+}
+
+cadre_status mesh_all_reduce_staged(
+    struct replica *replica, const struct call *call, size_t low, size_t high)
+{
+    return replica->host->group.slot_count <= STAGED_WHOLE_MAX
+               ? whole_chunks(replica, call, low, high)
+               : shared_chunks(replica, call, low, high);
 }
 
 /* The sum of one vector is that vector. */
@@ -167,10 +187,11 @@ static cadre_status collectives_all_reduce_large(struct replica *replica, const 
         return copy_out(call);
     }
     if (!replica->staged) {
-        return mesh_reach_run(replica, call, reduce_share);
+        return mesh_reach_run(replica, call, reduce_share, NULL);
     }
-    return replica->host->group.slot_count <= STAGED_WHOLE_MAX ? whole_chunks(replica, call)
-                                                               : shared_chunks(replica, call);
+    return replica->attached && call->shape.bytes >= ATTACHED_BYTES
+               ? mesh_all_reduce_attached(replica, call)
+               : mesh_all_reduce_staged(replica, call, 0, replica->layout.bytes);
 }
 
 void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,

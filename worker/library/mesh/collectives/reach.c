@@ -1,52 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Spans: posting them, and looking them up with all bounds checked. */
+ * Spans: posting them, and looking them up with all bounds checked. Addresses of tasks whose memory
+ * is attached to cannot be checked so; they are posted with a hash, which finds what another
+ * process spoilt. */
 #include "worker/library/mesh/collectives/collective.h"
 
 #include <inttypes.h>
 
+#include "common/pure/prng.h"
 #include "worker/library/arena/arena.h"
+#include "worker/library/mesh/bytes.h"
 #include "worker/library/mesh/wire/fault.h"
 
-/* The value that stands for an address in a post; false when the others cannot reach it. */
-static bool reach_locate(
-    const struct host_mesh *host, const void *memory, size_t bytes, uint64_t *ret_value)
+/* The values that stand for a buffer's addresses in a post. False: the tasks do not share it. */
+static bool locate_span(const struct call *call, const struct mesh_buffer *buffer, bool addresses,
+    struct span *ret_span)
 {
-    *ret_value = 0;
-    if (bytes == 0) {
+    size_t written = call->written ? buffer->bytes : 0;
+    size_t given = buffer->bytes * call->given_times;
+    const void *from = mesh_source(buffer);
+    *ret_span = (struct span){.data = 0};
+    if (addresses) {
+        ret_span->data = written > 0 ? (uintptr_t)buffer->data : 0;
+        ret_span->from = given > 0 ? (uintptr_t)from : 0;
         return true;
     }
-    if (host->group.fd < 0) {
-        *ret_value = (uintptr_t)memory;
-        return true;
+    bool shared = written == 0 || arena_locate(buffer->data, written, &ret_span->data);
+    return (given == 0 || arena_locate(from, given, &ret_span->from)) && shared;
+}
+
+/* Whether all buffers of the call are in memory that the tasks of the host share. */
+static bool all_shared(const struct call *call)
+{
+    struct span span;
+    for (size_t i = 0; i < call->shape.count; i++) {
+        if (!locate_span(call, &call->buffers[i], false, &span)) {
+            return false;
+        }
     }
-    return arena_locate(memory, bytes, ret_value);
+    return true;
+}
+
+static uint64_t hash_begin(const struct replica *replica, uint32_t slot, size_t first)
+{
+    uint64_t hash = prng_mix(bytes_get_u64(replica->host->key) ^ replica->sequence);
+    return prng_mix(hash ^ ((uint64_t)slot << 32) ^ first);
+}
+
+static uint64_t hash_span(uint64_t hash, const struct span *span)
+{
+    return prng_mix(prng_mix(hash ^ span->data) ^ span->from);
 }
 
 uint8_t mesh_reach_post(
-    const struct replica *replica, const struct call *call, struct group_post *post, size_t first)
+    struct replica *replica, const struct call *call, struct group_post *post, size_t first)
 {
-    bool reached = true;
+    const struct host_mesh *host = replica->host;
+    bool tasks = host->group.fd >= 0;
     size_t count = (size_t)call->shape.count;
-    /* Beyond one task, whether all buffers can be reached is decided at once, for all slots to
-     * see. */
-    size_t last = first == 0 && replica->host->group.fd >= 0 ? count : first + GROUP_SPANS_MAX;
-    for (size_t i = first; i < count && i < last; i++) {
-        const struct mesh_buffer *buffer = &call->buffers[i];
-        uint64_t data;
-        uint64_t from;
-        size_t written = call->written ? buffer->bytes : 0;
-        size_t given = buffer->bytes * call->given_times;
-        reached = reach_locate(replica->host, buffer->data, written, &data) && reached;
-        reached = reach_locate(replica->host, mesh_source(buffer), given, &from) && reached;
-        if (i < first + GROUP_SPANS_MAX) {
-            struct group_span *span = &post->payload.spans[i - first];
-            atomic_store_explicit(&span->data, data, memory_order_relaxed);
-            atomic_store_explicit(&span->from, from, memory_order_relaxed);
-        }
+    if (first == 0) { /* at once for all buffers, for all slots to see */
+        replica->lists_addresses = !tasks || !all_shared(call);
     }
+    bool addresses = tasks && replica->lists_addresses;
+    uint64_t hash = addresses ? hash_begin(replica, replica->slot, first) : 0;
+    for (size_t i = first; i < count && i < first + GROUP_SPANS_MAX; i++) {
+        struct span value;
+        struct group_span *span = &post->payload.spans[i - first];
+        (void)locate_span(call, &call->buffers[i], replica->lists_addresses, &value);
+        atomic_store_explicit(&span->data, value.data, memory_order_relaxed);
+        atomic_store_explicit(&span->from, value.from, memory_order_relaxed);
+        hash = addresses ? hash_span(hash, &value) : 0;
+    }
+    post->tag = (uint32_t)hash;
     /* Between hosts, chunks do not follow which buffers are posted. */
-    bool listed = replica->host->topology.host_count == 1 || count <= GROUP_SPANS_MAX;
-    return reached && listed ? 0 : GROUP_PRIVATE;
+    bool listed = host->topology.host_count == 1 || count <= GROUP_SPANS_MAX;
+    bool reached = listed && !addresses;
+    return (uint8_t)((reached ? 0 : GROUP_PRIVATE) | (host->attachable ? 0 : GROUP_APART));
 }
 
 static uint8_t *reach_reach(struct replica *replica, uint32_t slot, uint64_t value, size_t bytes)
@@ -82,7 +110,32 @@ uint8_t *mesh_reach_data(struct replica *replica, uint32_t slot, size_t buffer, 
         replica, slot, atomic_load_explicit(&span->data, memory_order_relaxed), bytes);
 }
 
-cadre_status mesh_reach_run(struct replica *replica, const struct call *call, reach_work *work)
+const struct span *mesh_reach_addresses(
+    struct replica *replica, uint32_t slot, size_t first, size_t count)
+{
+    const struct group_post *post = mesh_posted(replica, slot);
+    struct span *spans = replica->spans + (size_t)slot * GROUP_SPANS_MAX;
+    uint64_t hash = hash_begin(replica, slot, first);
+    for (size_t i = 0; i < count; i++) {
+        const struct group_span *span = &post->payload.spans[i];
+        spans[i] = (struct span){
+            .data = atomic_load_explicit(&span->data, memory_order_relaxed),
+            .from = atomic_load_explicit(&span->from, memory_order_relaxed),
+        };
+        hash = hash_span(hash, &spans[i]);
+    }
+    if (post->tag != (uint32_t)hash) {
+        mesh_fault_raise(replica->host, CADRE_DATA_LOSS,
+            "the addresses that replica %" PRIu32 " gave collective %" PRIu64
+            " were overwritten by another task of this host",
+            replica->host->globals[slot], replica->sequence);
+        return NULL;
+    }
+    return spans;
+}
+
+cadre_status mesh_reach_run(
+    struct replica *replica, const struct call *call, reach_work *work, reach_work *finish)
 {
     struct group *group = &replica->host->group;
     size_t count = (size_t)call->shape.count;
@@ -100,6 +153,9 @@ cadre_status mesh_reach_run(struct replica *replica, const struct call *call, re
         group_touch_end(group, replica->slot);
         CADRE_TRY(status);
         CADRE_TRY(mesh_step(replica, call));
+        if (finish != NULL) {
+            CADRE_TRY(finish(replica, call, first, window));
+        }
     }
     return CADRE_OK;
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduce within a host of memory that its tasks do not share: each replica reduces its share of
+ * the elements of all, as in shared memory, but attaches to the other tasks' memory, block by block
+ * (attach.h). A block stays in the second-level cache from being read until its result is written.
+ *
+ *     each other slot's block ── read ──► copies ─┐
+ *     own block ──────────────────────────────────┴── reduce ──► own buffer ── write ──► each other
+ *
+ * What cannot be read (memory of a device, say) is not reduced: each replica says how far it came,
+ * and all of them stage the rest. all_reduce.c calls it. */
+#include <inttypes.h>
+
+#include "worker/library/mesh/collectives/all_reduce.h"
+#include "worker/library/mesh/reduce/reduce_kernels.h"
+#include "worker/library/mesh/wire/fault.h"
+
+/* Of group_slot.attached, less a slot: its task could not be written to, and others may have the
+ * result. */
+#define UNWRITTEN UINT64_MAX
+
+/* One replica's pass over its share of a window of buffers. */
+struct pass {
+    struct replica *replica;
+    const struct call *call;
+    size_t first;
+    size_t count;
+    size_t at;  /* packed: reduced up to here */
+    size_t end; /* of the block */
+    uint32_t piece_count;
+    struct layout_piece pieces[ATTACH_PIECES_MAX]; /* of the block */
+};
+
+/* The next block: up to so many bytes and pieces. False: there is none. */
+static bool next_block(struct pass *pass, size_t high)
+{
+    size_t most = pass->replica->host->copy_bytes;
+    const struct layout *layout = &pass->replica->layout;
+    size_t stop = high - pass->at <= most ? high : mesh_layout_cut(layout, pass->at + most);
+    size_t at = pass->at;
+    pass->piece_count = 0;
+    while (pass->piece_count < ATTACH_PIECES_MAX &&
+           mesh_layout_next(layout, &at, stop, &pass->pieces[pass->piece_count])) {
+        pass->piece_count++;
+    }
+    pass->end = at;
+    return pass->at < high;
+}
+
+static bool is_attached(const struct replica *replica, uint32_t slot)
+{
+    return slot != replica->slot && (mesh_posted(replica, slot)->flags & GROUP_PRIVATE) != 0;
+}
+
+static uint8_t *copy_of(const struct replica *replica, uint32_t slot)
+{
+    return replica->copies + (size_t)slot * replica->host->copy_bytes;
+}
+
+/* The block of a slot as pieces of its task's memory, where it is read or (`data`) written. */
+static void list_block(
+    const struct pass *pass, uint32_t slot, bool data, struct attach_list *ret_list)
+{
+    const struct span *spans = pass->replica->spans + (size_t)slot * GROUP_SPANS_MAX;
+    mesh_attach_clear(ret_list);
+    for (uint32_t i = 0; i < pass->piece_count; i++) {
+        const struct layout_piece *piece = &pass->pieces[i];
+        const struct span *span = &spans[piece->buffer - pass->first];
+        mesh_attach_add(ret_list, (data ? span->data : span->from) + piece->at, piece->bytes);
+    }
+}
+
+static bool read_block(const struct pass *pass)
+{
+    const struct host_mesh *host = pass->replica->host;
+    struct attach_list from;
+    for (uint32_t slot = 0; slot < host->group.slot_count; slot++) {
+        if (is_attached(pass->replica, slot)) {
+            list_block(pass, slot, false, &from);
+            if (!mesh_attach_read(&host->attaches[slot], &from, copy_of(pass->replica, slot))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* False: the task of *ret_slot could not be written to. */
+static bool write_block(const struct pass *pass, uint32_t *ret_slot)
+{
+    const struct host_mesh *host = pass->replica->host;
+    struct attach_list from;
+    struct attach_list into;
+    mesh_attach_clear(&from);
+    for (uint32_t i = 0; i < pass->piece_count; i++) {
+        const struct layout_piece *piece = &pass->pieces[i];
+        const uint8_t *own = pass->call->buffers[piece->buffer].data;
+        mesh_attach_add(&from, (uintptr_t)own + piece->at, piece->bytes);
+    }
+    for (uint32_t slot = 0; slot < host->group.slot_count; slot++) {
+        if (is_attached(pass->replica, slot)) {
+            list_block(pass, slot, true, &into);
+            if (!mesh_attach_write(&host->attaches[slot], &into, &from)) {
+                *ret_slot = slot;
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Into the own buffers, and those in shared memory. False: an address is outside of it. */
+static bool reduce_block(const struct pass *pass)
+{
+    struct replica *replica = pass->replica;
+    size_t packed = 0;
+    for (uint32_t i = 0; i < pass->piece_count; i++) {
+        const struct layout_piece *piece = &pass->pieces[i];
+        const struct mesh_buffer *own = &pass->call->buffers[piece->buffer];
+        size_t out_count = 0;
+        replica->outs[out_count++] = (uint8_t *)own->data + piece->at;
+        for (uint32_t slot = 0; slot < replica->host->group.slot_count; slot++) {
+            if (slot == replica->slot) {
+                replica->ins[slot] = mesh_source(own) + piece->at;
+            } else if (is_attached(replica, slot)) {
+                replica->ins[slot] = copy_of(replica, slot) + packed;
+            } else {
+                const uint8_t *from = mesh_reach_from(replica, slot, piece->buffer, own->bytes);
+                uint8_t *data = mesh_reach_data(replica, slot, piece->buffer, own->bytes);
+                if (from == NULL || data == NULL) {
+                    return false;
+                }
+                replica->ins[slot] = from + piece->at;
+                replica->outs[out_count++] = data + piece->at;
+            }
+        }
+        mesh_reduce_many((enum mesh_op)pass->call->shape.op, piece->dtype, replica->outs, out_count,
+            replica->ins, replica->host->group.slot_count, 0, piece->bytes, replica->scratch);
+        packed += piece->bytes;
+    }
+    return true;
+}
+
+/* The share of `slot` in a window of buffers, packed. */
+static void share_of(const struct replica *replica, uint32_t slot, size_t first, size_t count,
+    size_t *ret_low, size_t *ret_high)
+{
+    const struct layout *layout = &replica->layout;
+    mesh_layout_part(layout, layout->entries[first].start, layout->entries[first + count].start,
+        slot, replica->host->group.slot_count, ret_low, ret_high);
+}
+
+/* Reduces the own share of a window of buffers into all replicas' buffers. */
+static cadre_status reduce_share_attached(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    struct group *group = &replica->host->group;
+    struct pass pass = {.replica = replica, .call = call, .first = first, .count = count};
+    size_t high;
+    share_of(replica, replica->slot, first, count, &pass.at, &high);
+    for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+        if (is_attached(replica, slot) &&
+            mesh_reach_addresses(replica, slot, first, count) == NULL) {
+            return mesh_broken(replica);
+        }
+    }
+    uint64_t reached = pass.at;
+    for (bool goes_on = true; goes_on && next_block(&pass, high); pass.at = pass.end) {
+        if (group_is_broken(group)) {
+            return mesh_broken(replica);
+        }
+        goes_on = read_block(&pass);
+        if (goes_on) {
+            if (!reduce_block(&pass)) {
+                return mesh_broken(replica);
+            }
+            uint32_t unwritten = 0;
+            goes_on = write_block(&pass, &unwritten);
+            reached = goes_on ? pass.end : UNWRITTEN - unwritten;
+        }
+    }
+    atomic_store_explicit(
+        &group->slots[replica->slot].attached, reached, memory_order_relaxed); /* then a step */
+    return CADRE_OK;
+}
+
+static cadre_status unwritten_by(struct replica *replica, uint32_t slot, uint64_t reached)
+{
+    struct host_mesh *host = replica->host;
+    uint64_t other = UNWRITTEN - reached;
+    uint32_t rank =
+        mesh_host_rank_of(host, host->globals[other < host->group.slot_count ? other : slot]);
+    return mesh_fault_raise(host, CADRE_ABORTED,
+        "replica %" PRIu32 " could not write the result of collective %" PRIu64
+        " to the memory of the task of rank %" PRIu32 ", which may have ended",
+        host->globals[slot], replica->sequence, host_number(host, rank));
+}
+
+/* Stages what was not reduced of each slot's share; all slots find the same. */
+static cadre_status stage_rest(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    const struct group *group = &replica->host->group;
+    for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+        size_t low;
+        size_t high;
+        share_of(replica, slot, first, count, &low, &high);
+        uint64_t reached = atomic_load_explicit(&group->slots[slot].attached, memory_order_relaxed);
+        if (reached < low || reached > high) {
+            return unwritten_by(replica, slot, reached);
+        }
+        if (reached < high) {
+            CADRE_TRY(mesh_all_reduce_staged(replica, call, (size_t)reached, high));
+            CADRE_TRY(mesh_step(replica, call)); /* the next begins with the same chunk */
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status mesh_all_reduce_attached(struct replica *replica, const struct call *call)
+{
+    return mesh_reach_run(replica, call, reduce_share_attached, stage_rest);
+}
