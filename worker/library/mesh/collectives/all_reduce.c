@@ -3,19 +3,22 @@
  * - small: each replica reduces the posts of all slots into its own buffers.
  * - large, all buffers within reach: each replica reduces its share of the elements of all, and
  *   writes it to all: one pass over memory.
- * - large, other memory, where the tasks can attach to it: the same (all_reduce_attached.c).
+ * - large, other memory, where the tasks can attach to it: the same (attached.c).
+ *   Each replica says how far it came, and all stage the rest.
  * - large, staged, chunk by chunk: each replica copies its chunk to where the others read it. Few
  *   slots: each reduces the whole chunk into its own buffers. More: each its share, into a shared
  *   result, while the next chunk is copied.
  *
  * Called through the host mesh's table of functions (host.c). Order of the sums: protocol, rule
  * 14. */
+#include <inttypes.h>
 #include <string.h>
 
-#include "worker/library/mesh/collectives/all_reduce.h"
+#include "worker/library/mesh/collectives/attached.h"
 #include "worker/library/mesh/collectives/hosts.h"
 #include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
+#include "worker/library/mesh/wire/fault.h"
 
 #define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */
 #define ATTACHED_BYTES   ((size_t)12 << 10) /* under it, the system calls cost more than copies */
@@ -58,6 +61,15 @@ static cadre_status collectives_all_reduce_small(struct replica *replica, const 
     return CADRE_OK;
 }
 
+/* The share of `slot` in a window of buffers, packed. */
+static void share_of(const struct replica *replica, uint32_t slot, size_t first, size_t count,
+    size_t *ret_low, size_t *ret_high)
+{
+    const struct layout *layout = &replica->layout;
+    mesh_layout_part(layout, layout->entries[first].start, layout->entries[first + count].start,
+        slot, replica->host->group.slot_count, ret_low, ret_high);
+}
+
 /* Reduces the own share of a window of buffers into all replicas' buffers. */
 static cadre_status reduce_share(
     struct replica *replica, const struct call *call, size_t first, size_t count)
@@ -65,9 +77,9 @@ static cadre_status reduce_share(
     const struct group *group = &replica->host->group;
     const struct layout *layout = &replica->layout;
     struct layout_piece piece;
-    size_t low = layout->entries[first].start;
-    size_t high = layout->entries[first + count].start;
-    mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &low, &high);
+    size_t low;
+    size_t high;
+    share_of(replica, replica->slot, first, count, &low, &high);
     while (mesh_layout_next(layout, &low, high, &piece)) {
         size_t all = call->buffers[piece.buffer].bytes;
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
@@ -161,12 +173,61 @@ static cadre_status shared_chunks(
     return CADRE_OK;
 }
 
-cadre_status mesh_all_reduce_staged(
+/* Chunk by chunk; before it and between two of them is a step. */
+static cadre_status reduce_in_chunks(
     struct replica *replica, const struct call *call, size_t low, size_t high)
 {
     return replica->host->group.slot_count <= STAGED_WHOLE_MAX
                ? whole_chunks(replica, call, low, high)
                : shared_chunks(replica, call, low, high);
+}
+
+static cadre_status reduce_share_attached(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    size_t low;
+    size_t high;
+    uint64_t reached;
+    share_of(replica, replica->slot, first, count, &low, &high);
+    if (!mesh_attached_reduce(replica, call, first, count, low, high, &reached)) {
+        return mesh_broken(replica);
+    }
+    /* For all to see after the next step. */
+    atomic_store_explicit(
+        &replica->host->group.slots[replica->slot].attached, reached, memory_order_relaxed);
+    return CADRE_OK;
+}
+
+static cadre_status unwritten_by(struct replica *replica, uint32_t slot, uint64_t reached)
+{
+    struct host_mesh *host = replica->host;
+    uint64_t other = ATTACHED_UNWRITTEN - reached;
+    uint32_t global = host->globals[other < host->group.slot_count ? other : slot];
+    return mesh_fault_raise(host, CADRE_ABORTED,
+        "replica %" PRIu32 " could not write the result of collective %" PRIu64
+        " to the memory of the task of rank %" PRIu32 ", which may have ended",
+        host->globals[slot], replica->sequence, host_number(host, mesh_host_rank_of(host, global)));
+}
+
+/* Stages what was not reduced of each slot's share; all slots find the same. */
+static cadre_status stage_rest(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    const struct group *group = &replica->host->group;
+    for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+        size_t low;
+        size_t high;
+        share_of(replica, slot, first, count, &low, &high);
+        uint64_t reached = atomic_load_explicit(&group->slots[slot].attached, memory_order_relaxed);
+        if (reached < low || reached > high) {
+            return unwritten_by(replica, slot, reached);
+        }
+        if (reached < high) {
+            CADRE_TRY(reduce_in_chunks(replica, call, (size_t)reached, high));
+            CADRE_TRY(mesh_step(replica, call));
+        }
+    }
+    return CADRE_OK;
 }
 
 /* The sum of one vector is that vector. */
@@ -190,8 +251,8 @@ static cadre_status collectives_all_reduce_large(struct replica *replica, const 
         return mesh_reach_run(replica, call, reduce_share, NULL);
     }
     return replica->attached && call->shape.bytes >= ATTACHED_BYTES
-               ? mesh_all_reduce_attached(replica, call)
-               : mesh_all_reduce_staged(replica, call, 0, replica->layout.bytes);
+               ? mesh_reach_run(replica, call, reduce_share_attached, stage_rest)
+               : reduce_in_chunks(replica, call, 0, replica->layout.bytes);
 }
 
 void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "worker/library/mesh/wire/attach.h"
+#include "worker/library/mesh/connect/attach.h"
 
 #define LINK_HANDOVER_BYTES 40
 

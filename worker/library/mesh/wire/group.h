@@ -47,7 +47,7 @@ struct group_post {
     uint8_t dtype;
     uint8_t flags; /* enum group_flag */
     uint32_t root;
-    uint32_t tag; /* of addresses: a hash, see reach.c */
+    uint32_t tag; /* of addresses: a hash, see spans.c */
     uint64_t count;
     uint64_t bytes;
     uint64_t layout;

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-#include "worker/library/mesh/wire/attach.h"
+#include "worker/library/mesh/connect/attach.h"
 #include "worker/library/mesh/wire/group.h"
 #include "worker/library/mesh/layout.h"
 #include "worker/library/mesh/connect/links.h"
@@ -72,6 +72,7 @@ struct replica {
     const uint8_t **ins;         /* [slots of the host] */
     uint8_t **outs;              /* [slots of the host] */
     uint8_t *scratch;            /* for the kernels */
+    bool *by_address;            /* [slots]: whether the slot's spans are addresses */
     struct span *spans;          /* [slots * GROUP_SPANS_MAX]: those posted, once checked */
     uint8_t *copies;             /* [slots * host.copy_bytes]: of others' data */
     char text[GROUP_TEXT_BYTES]; /* why its call was wrong, or not equal to the others */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sentinel's page, and the system calls. share.c opens it, reach.c and all_reduce_attached.c
  * copy. */
-#include "worker/library/mesh/wire/attach.h"
+#include "worker/library/mesh/connect/attach.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce within a host of memory that its tasks do not share: each replica reduces its share of
- * the elements of all, as in shared memory, but attaches to the other tasks' memory, block by block
- * (attach.h). A block stays in the second-level cache from being read until its result is written.
+ * Reducing a share of buffers that the tasks of a host do not share: the replica attaches to the
+ * other tasks' memory, block by block (attach.h). A block stays in the second-level cache from
+ * being read until its result is written.
  *
  *     each other slot's block ── read ──► copies ─┐
  *     own block ──────────────────────────────────┴── reduce ──► own buffer ── write ──► each other
  *
- * What cannot be read (memory of a device, say) is not reduced: each replica says how far it came,
- * and all of them stage the rest. all_reduce.c calls it. */
-#include <inttypes.h>
+ * all_reduce.c calls it. */
+#include "worker/library/mesh/collectives/attached.h"
 
-#include "worker/library/mesh/collectives/all_reduce.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
-#include "worker/library/mesh/wire/fault.h"
-
-/* Of group_slot.attached, less a slot: its task could not be written to, and others may have the
- * result. */
-#define UNWRITTEN UINT64_MAX
 
 /* One replica's pass over its share of a window of buffers. */
 struct pass {
     struct replica *replica;
     const struct call *call;
     size_t first;
-    size_t count;
     size_t at;  /* packed: reduced up to here */
     size_t end; /* of the block */
     uint32_t piece_count;
@@ -140,83 +132,34 @@ static bool reduce_block(const struct pass *pass)
     return true;
 }
 
-/* The share of `slot` in a window of buffers, packed. */
-static void share_of(const struct replica *replica, uint32_t slot, size_t first, size_t count,
-    size_t *ret_low, size_t *ret_high)
+bool mesh_attached_reduce(struct replica *replica, const struct call *call, size_t first,
+    size_t count, size_t low, size_t high, uint64_t *ret_reached)
 {
-    const struct layout *layout = &replica->layout;
-    mesh_layout_part(layout, layout->entries[first].start, layout->entries[first + count].start,
-        slot, replica->host->group.slot_count, ret_low, ret_high);
-}
-
-/* Reduces the own share of a window of buffers into all replicas' buffers. */
-static cadre_status reduce_share_attached(
-    struct replica *replica, const struct call *call, size_t first, size_t count)
-{
-    struct group *group = &replica->host->group;
-    struct pass pass = {.replica = replica, .call = call, .first = first, .count = count};
-    size_t high;
-    share_of(replica, replica->slot, first, count, &pass.at, &high);
+    const struct group *group = &replica->host->group;
+    struct pass pass = {.replica = replica, .call = call, .first = first, .at = low};
     for (uint32_t slot = 0; slot < group->slot_count; slot++) {
         if (is_attached(replica, slot) &&
             mesh_reach_addresses(replica, slot, first, count) == NULL) {
-            return mesh_broken(replica);
+            return false;
         }
     }
-    uint64_t reached = pass.at;
-    for (bool goes_on = true; goes_on && next_block(&pass, high); pass.at = pass.end) {
+    *ret_reached = low;
+    for (; next_block(&pass, high); pass.at = pass.end) {
+        uint32_t unwritten;
         if (group_is_broken(group)) {
-            return mesh_broken(replica);
+            return false;
         }
-        goes_on = read_block(&pass);
-        if (goes_on) {
-            if (!reduce_block(&pass)) {
-                return mesh_broken(replica);
-            }
-            uint32_t unwritten = 0;
-            goes_on = write_block(&pass, &unwritten);
-            reached = goes_on ? pass.end : UNWRITTEN - unwritten;
+        if (!read_block(&pass)) {
+            return true;
         }
+        if (!reduce_block(&pass)) {
+            return false;
+        }
+        if (!write_block(&pass, &unwritten)) {
+            *ret_reached = ATTACHED_UNWRITTEN - unwritten;
+            return true;
+        }
+        *ret_reached = pass.end;
     }
-    atomic_store_explicit(
-        &group->slots[replica->slot].attached, reached, memory_order_relaxed); /* then a step */
-    return CADRE_OK;
-}
-
-static cadre_status unwritten_by(struct replica *replica, uint32_t slot, uint64_t reached)
-{
-    struct host_mesh *host = replica->host;
-    uint64_t other = UNWRITTEN - reached;
-    uint32_t rank =
-        mesh_host_rank_of(host, host->globals[other < host->group.slot_count ? other : slot]);
-    return mesh_fault_raise(host, CADRE_ABORTED,
-        "replica %" PRIu32 " could not write the result of collective %" PRIu64
-        " to the memory of the task of rank %" PRIu32 ", which may have ended",
-        host->globals[slot], replica->sequence, host_number(host, rank));
-}
-
-/* Stages what was not reduced of each slot's share; all slots find the same. */
-static cadre_status stage_rest(
-    struct replica *replica, const struct call *call, size_t first, size_t count)
-{
-    const struct group *group = &replica->host->group;
-    for (uint32_t slot = 0; slot < group->slot_count; slot++) {
-        size_t low;
-        size_t high;
-        share_of(replica, slot, first, count, &low, &high);
-        uint64_t reached = atomic_load_explicit(&group->slots[slot].attached, memory_order_relaxed);
-        if (reached < low || reached > high) {
-            return unwritten_by(replica, slot, reached);
-        }
-        if (reached < high) {
-            CADRE_TRY(mesh_all_reduce_staged(replica, call, (size_t)reached, high));
-            CADRE_TRY(mesh_step(replica, call)); /* the next begins with the same chunk */
-        }
-    }
-    return CADRE_OK;
-}
-
-cadre_status mesh_all_reduce_attached(struct replica *replica, const struct call *call)
-{
-    return mesh_reach_run(replica, call, reduce_share_attached, stage_rest);
+    return true;
 }

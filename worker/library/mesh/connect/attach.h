@@ -10,8 +10,8 @@
  * changes nothing, in a process that has none there, and in a task that has revoked its own.
  *
  *     attach_write to a task:   sentinel, piece, piece, ...      in this order, until one fails */
-#ifndef CADRE_WORKER_MESH_WIRE_ATTACH_H
-#define CADRE_WORKER_MESH_WIRE_ATTACH_H
+#ifndef CADRE_WORKER_MESH_CONNECT_ATTACH_H
+#define CADRE_WORKER_MESH_CONNECT_ATTACH_H
 
 #include <stdbool.h>
 #include <stddef.h>
