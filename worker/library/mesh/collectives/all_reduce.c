@@ -219,7 +219,9 @@ static cadre_status stage_rest(
         size_t high;
         share_of(replica, slot, first, count, &low, &high);
         uint64_t reached = atomic_load_explicit(&group->slots[slot].attached, memory_order_relaxed);
-        if (reached < low || reached > high) {
+        /* On the page another process may have written anything. */
+        if (reached < low || reached > high ||
+            mesh_layout_cut(&replica->layout, (size_t)reached) != reached) {
             return unwritten_by(replica, slot, reached);
         }
         if (reached < high) {

@@ -38,9 +38,18 @@ static bool next_block(struct pass *pass, size_t high)
     return pass->at < high;
 }
 
-static bool is_attached(const struct replica *replica, uint32_t slot)
+/* Asked once a window: another process may change the post. */
+static bool take_addresses(struct replica *replica, size_t first, size_t count)
 {
-    return slot != replica->slot && (mesh_posted(replica, slot)->flags & GROUP_PRIVATE) != 0;
+    for (uint32_t slot = 0; slot < replica->host->group.slot_count; slot++) {
+        bool addresses = (mesh_posted(replica, slot)->flags & GROUP_PRIVATE) != 0;
+        replica->by_address[slot] = addresses && slot != replica->slot;
+        if (replica->by_address[slot] &&
+            mesh_reach_addresses(replica, slot, first, count) == NULL) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static uint8_t *copy_of(const struct replica *replica, uint32_t slot)
@@ -66,7 +75,7 @@ static bool read_block(const struct pass *pass)
     const struct host_mesh *host = pass->replica->host;
     struct attach_list from;
     for (uint32_t slot = 0; slot < host->group.slot_count; slot++) {
-        if (is_attached(pass->replica, slot)) {
+        if (pass->replica->by_address[slot]) {
             list_block(pass, slot, false, &from);
             if (!mesh_attach_read(&host->attaches[slot], &from, copy_of(pass->replica, slot))) {
                 return false;
@@ -89,7 +98,7 @@ static bool write_block(const struct pass *pass, uint32_t *ret_slot)
         mesh_attach_add(&from, (uintptr_t)own + piece->at, piece->bytes);
     }
     for (uint32_t slot = 0; slot < host->group.slot_count; slot++) {
-        if (is_attached(pass->replica, slot)) {
+        if (pass->replica->by_address[slot]) {
             list_block(pass, slot, true, &into);
             if (!mesh_attach_write(&host->attaches[slot], &into, &from)) {
                 *ret_slot = slot;
@@ -113,7 +122,7 @@ static bool reduce_block(const struct pass *pass)
         for (uint32_t slot = 0; slot < replica->host->group.slot_count; slot++) {
             if (slot == replica->slot) {
                 replica->ins[slot] = mesh_source(own) + piece->at;
-            } else if (is_attached(replica, slot)) {
+            } else if (replica->by_address[slot]) {
                 replica->ins[slot] = copy_of(replica, slot) + packed;
             } else {
                 const uint8_t *from = mesh_reach_from(replica, slot, piece->buffer, own->bytes);
@@ -137,11 +146,8 @@ bool mesh_attached_reduce(struct replica *replica, const struct call *call, size
 {
     const struct group *group = &replica->host->group;
     struct pass pass = {.replica = replica, .call = call, .first = first, .at = low};
-    for (uint32_t slot = 0; slot < group->slot_count; slot++) {
-        if (is_attached(replica, slot) &&
-            mesh_reach_addresses(replica, slot, first, count) == NULL) {
-            return false;
-        }
+    if (!take_addresses(replica, first, count)) {
+        return false;
     }
     *ret_reached = low;
     for (; next_block(&pass, high); pass.at = pass.end) {

@@ -108,7 +108,8 @@ static cadre_status open_attach(struct host_mesh *host, struct cadre_error *erro
         struct replica *replica = &host->replicas[i];
         replica->spans = calloc((size_t)slots * GROUP_SPANS_MAX, sizeof *replica->spans);
         replica->copies = aligned_alloc(ARENA_PAGE, slots * host->copy_bytes);
-        made = replica->spans != NULL && replica->copies != NULL;
+        replica->by_address = calloc(slots, sizeof *replica->by_address);
+        made = replica->spans != NULL && replica->copies != NULL && replica->by_address != NULL;
     }
     if (!made) {
         return no_memory(error);
@@ -268,6 +269,7 @@ void mesh_share_close(struct host_mesh *host)
         free(host->replicas[i].rows);
         mesh_layout_finish(&host->replicas[i].wide);
         free(host->replicas[i].scratch);
+        free(host->replicas[i].by_address);
         free(host->replicas[i].spans);
         free(host->replicas[i].copies);
     }
