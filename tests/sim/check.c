@@ -371,7 +371,7 @@ static void check_ends(struct sim *sim, const struct job *job, uint64_t up_to)
         if (segment->from + segment->taken < segment->steps) {
             return;
         }
-        uint64_t ahead = end + TASK_STEPS_BEHIND_RUN;
+        uint64_t ahead = end + sim->behind_steps;
         end += segment->taken;
         uint64_t due = end > ahead ? end : ahead + 1;
         const struct stream_position *at = &job->stored->at[segment->stream];
