@@ -99,7 +99,7 @@ static void run_all(int rounds, uint64_t window_us, const struct server_process 
                                                                                    : SERVE_RPC];
                 bool quiet = false;
                 for (int tries = 0; tries < TRIES_MAX && !quiet; tries++) {
-                    struct window window = window_begin(server, window_us);
+                    struct window window = window_begin(server);
                     measure(loop, tls, (enum kind)kind, concurrencies[level], server,
                         socket_address, window.start_us + window_us, &samples);
                     quiet = row_add(&rows[kind][level], round, &samples, &window);
