@@ -159,7 +159,7 @@ void messages_fan_out(
 {
     struct core_job_view view;
     bool one = action->notify_job.one;
-    if (fanout->parts != NULL) {
+    if (fanout->split != NULL) {
         CADRE_ASSERT(core_job(sender->core, action->notify_job.job, &view));
         messages_plan_fan_out(sender, &view, fanout, one ? action : NULL);
     } else if (one) {

@@ -38,8 +38,8 @@ struct fanout {
     struct agent_down down;
     struct roster_entry *roster; /* of a plan: all members, by rank */
     char (*addresses)[LIMIT_ADDRESS_BYTES];
-    struct plan_parts *parts; /* messages_plan.c; NULL: the roster is sent whole */
-    bool outdated;            /* the job ended, or a newer generation was made, in the same turn */
+    struct roster_split *split; /* messages_plan.c; NULL: the roster is sent whole */
+    bool outdated; /* the job ended, or a newer generation was made, in the same turn */
 };
 
 /* Whether the action is one of those. */

@@ -14,50 +14,50 @@
 #include "common/pure/assert.h"
 
 /* A member, sorted by its worker, then by its rank. */
-struct place {
+struct member_worker {
     uint64_t worker;
     uint32_t rank;
 };
 
-struct plan_parts {
-    struct place *places;      /* [members] */
-    struct roster_entry *part; /* [members]: of the daemon that is sent to */
-    bool *taken;               /* [members]: by rank, those in the part */
-    size_t count;              /* in the part */
+struct roster_split {
+    struct member_worker *by_worker; /* [members] */
+    struct roster_entry *part;       /* [members]: of the daemon that is sent to */
+    bool *taken;                     /* [members]: by rank, those in the part */
+    size_t count;                    /* in the part */
 };
 
 /* ---- making ---- */
 
-static void parts_free(struct plan_parts *parts)
+static void roster_split_free(struct roster_split *split)
 {
-    if (parts != NULL) {
-        free(parts->places);
-        free(parts->part);
-        free(parts->taken);
-        free(parts);
+    if (split != NULL) {
+        free(split->by_worker);
+        free(split->part);
+        free(split->taken);
+        free(split);
     }
 }
 
-static struct plan_parts *parts_new(uint32_t members)
+static struct roster_split *roster_split_new(uint32_t members)
 {
-    struct plan_parts *parts = calloc(1, sizeof *parts);
-    if (parts == NULL) {
+    struct roster_split *split = calloc(1, sizeof *split);
+    if (split == NULL) {
         return NULL;
     }
-    parts->places = calloc(members, sizeof *parts->places);
-    parts->part = calloc(members, sizeof *parts->part);
-    parts->taken = calloc(members, sizeof *parts->taken);
-    if (parts->places == NULL || parts->part == NULL || parts->taken == NULL) {
-        parts_free(parts);
+    split->by_worker = calloc(members, sizeof *split->by_worker);
+    split->part = calloc(members, sizeof *split->part);
+    split->taken = calloc(members, sizeof *split->taken);
+    if (split->by_worker == NULL || split->part == NULL || split->taken == NULL) {
+        roster_split_free(split);
         return NULL;
     }
-    return parts;
+    return split;
 }
 
-static int compare_places(const void *left, const void *right)
+static int compare_workers(const void *left, const void *right)
 {
-    const struct place *a = left;
-    const struct place *b = right;
+    const struct member_worker *a = left;
+    const struct member_worker *b = right;
     if (a->worker != b->worker) {
         return a->worker < b->worker ? -1 : 1;
     }
@@ -68,12 +68,12 @@ static bool make_roster(
     const struct sender *sender, const struct core_job_view *view, struct fanout *fanout)
 {
     uint32_t whole_max = sender->whole_max > 0 ? sender->whole_max : MESSAGES_WHOLE_MAX;
-    bool in_parts = (uint64_t)view->workers * view->roster > whole_max;
+    bool is_split = (uint64_t)view->workers * view->roster > whole_max;
     fanout->roster = calloc(view->roster + 1, sizeof(struct roster_entry));
     fanout->addresses = calloc(view->roster + 1, LIMIT_ADDRESS_BYTES);
-    fanout->parts = in_parts ? parts_new(view->roster) : NULL;
+    fanout->split = is_split ? roster_split_new(view->roster) : NULL;
     if (fanout->roster == NULL || fanout->addresses == NULL ||
-        (in_parts && fanout->parts == NULL)) {
+        (is_split && fanout->split == NULL)) {
         return false;
     }
     for (uint32_t rank = 0; rank < view->roster; rank++) {
@@ -86,12 +86,14 @@ static bool make_roster(
             .replicas = task.replicas,
             .mesh_address = fanout->addresses[rank],
             .rank = rank};
-        if (in_parts) {
-            fanout->parts->places[rank] = (struct place){.worker = task.worker.n, .rank = rank};
+        if (is_split) {
+            fanout->split->by_worker[rank] =
+                (struct member_worker){.worker = task.worker.n, .rank = rank};
         }
     }
-    if (in_parts) {
-        qsort(fanout->parts->places, view->roster, sizeof(struct place), compare_places);
+    if (is_split) {
+        qsort(
+            fanout->split->by_worker, view->roster, sizeof(struct member_worker), compare_workers);
     }
     return true;
 }
@@ -118,45 +120,45 @@ bool messages_plan_make(
 
 void messages_plan_free(struct fanout *fanout)
 {
-    parts_free(fanout->parts);
+    roster_split_free(fanout->split);
     free(fanout->roster);
     free(fanout->addresses);
-    fanout->parts = NULL;
+    fanout->split = NULL;
     fanout->roster = NULL;
     fanout->addresses = NULL;
 }
 
 /* ---- sending ---- */
 
-static void part_add(struct plan_parts *parts, const struct fanout *fanout, uint32_t rank)
+static void part_add(struct roster_split *split, const struct fanout *fanout, uint32_t rank)
 {
-    if (!parts->taken[rank]) {
-        parts->taken[rank] = true;
-        parts->part[parts->count++] = fanout->roster[rank];
+    if (!split->taken[rank]) {
+        split->taken[rank] = true;
+        split->part[split->count++] = fanout->roster[rank];
     }
 }
 
 static void part_add_neighbours(
-    struct plan_parts *parts, const struct fanout *fanout, uint32_t rank, uint32_t members)
+    struct roster_split *split, const struct fanout *fanout, uint32_t rank, uint32_t members)
 {
-    part_add(parts, fanout, rank);
+    part_add(split, fanout, rank);
     if (rank > 0) {
-        part_add(parts, fanout, roster_parent(rank));
+        part_add(split, fanout, roster_parent(rank));
     }
     uint32_t first = roster_first_child(rank);
     for (uint32_t child = first; child < members && child < first + ROSTER_FAN_OUT; child++) {
-        part_add(parts, fanout, child);
+        part_add(split, fanout, child);
     }
 }
 
-/* The first member of the worker, in the sorted places. */
-static uint32_t first_place(const struct plan_parts *parts, uint32_t members, uint64_t worker)
+/* The index of the worker's first member. */
+static uint32_t first_of_worker(const struct roster_split *split, uint32_t members, uint64_t worker)
 {
     uint32_t low = 0;
     uint32_t high = members;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (parts->places[middle].worker < worker) {
+        if (split->by_worker[middle].worker < worker) {
             low = middle + 1;
         } else {
             high = middle;
@@ -168,19 +170,19 @@ static uint32_t first_place(const struct plan_parts *parts, uint32_t members, ui
 /* The part of one worker; empty: it has no members any more. Rank 0 passes all on. */
 static void make_part(const struct fanout *fanout, uint32_t members, struct worker_id worker)
 {
-    struct plan_parts *parts = fanout->parts;
-    for (size_t i = 0; i < parts->count; i++) {
-        parts->taken[parts->part[i].rank] = false;
+    struct roster_split *split = fanout->split;
+    for (size_t i = 0; i < split->count; i++) {
+        split->taken[split->part[i].rank] = false;
     }
-    parts->count = 0;
-    uint32_t at = first_place(parts, members, worker.n);
+    split->count = 0;
+    uint32_t at = first_of_worker(split, members, worker.n);
     bool whole =
-        at < members && parts->places[at].worker == worker.n && parts->places[at].rank == 0;
+        at < members && split->by_worker[at].worker == worker.n && split->by_worker[at].rank == 0;
     for (uint32_t rank = 0; whole && rank < members; rank++) {
-        part_add(parts, fanout, rank);
+        part_add(split, fanout, rank);
     }
-    for (; at < members && parts->places[at].worker == worker.n; at++) {
-        part_add_neighbours(parts, fanout, parts->places[at].rank, members);
+    for (; at < members && split->by_worker[at].worker == worker.n; at++) {
+        part_add_neighbours(split, fanout, split->by_worker[at].rank, members);
     }
 }
 
@@ -190,9 +192,9 @@ static void send_part(const struct sender *sender, const struct fanout *fanout,
     struct task_plan *plan = &down->relay_down.down.plan;
     uint32_t members = (uint32_t)fanout->down.relay_down.down.plan.roster_count;
     make_part(fanout, members, worker);
-    if (fanout->parts->count > 0) {
-        plan->roster = fanout->parts->part;
-        plan->roster_count = fanout->parts->count;
+    if (fanout->split->count > 0) {
+        plan->roster = fanout->split->part;
+        plan->roster_count = fanout->split->count;
         plan->members = members;
         messages_send(sender, link, down);
     }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/model/roster_tree.h"
 #include "common/pure/assert.h"
 #include "stage_state.h"
 #include "tests/lib/speed.h"
@@ -73,29 +72,6 @@ static struct attempt *reported_at(struct stage *stage, uint64_t position)
     return NULL;
 }
 
-/* To each task only its own entry and those of its neighbours, but to rank 0 all. */
-static void send_parts(struct stage *stage, const struct task_down *down)
-{
-    struct task_down part = *down;
-    struct roster_entry entries[STAGE_TASKS_MAX];
-    part.plan.members = (uint32_t)down->plan.roster_count;
-    part.plan.roster = entries;
-    for (uint32_t own = 0; own < stage->roster_count; own++) {
-        uint32_t first = roster_first_child(own);
-        part.plan.roster_count = 0;
-        for (uint32_t rank = stage->roster_count; rank-- > 0;) {
-            bool child = rank >= first && rank < first + ROSTER_FAN_OUT;
-            bool parent = own > 0 && rank == roster_parent(own);
-            if (own == 0 || rank == own || child || parent) {
-                struct roster_entry *entry = &entries[part.plan.roster_count++];
-                *entry = down->plan.roster[rank];
-                entry->rank = rank;
-            }
-        }
-        stage_send(stage->roster[own], &part);
-    }
-}
-
 static void send_plan(struct stage *stage, uint32_t source)
 {
     struct roster_entry entries[STAGE_TASKS_MAX];
@@ -129,7 +105,7 @@ static void send_plan(struct stage *stage, uint32_t source)
     memset(down.plan.key, (int)stage->generation.number, sizeof down.plan.key);
     bool second = stage->generation.number % 2 == 0;
     if (stage->roster_count > 1 && (second || stage->job->spreads)) {
-        send_parts(stage, &down);
+        stage_send_parts(stage, &down);
     } else {
         send_roster(stage, &down);
     }
