@@ -270,7 +270,7 @@ bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
         return false; /* rule 2: only a task in RUN claims steps */
     }
     uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
-    uint64_t few = half < core->behind_steps / 2 ? half : core->behind_steps / 2;
+    uint64_t few = half < core->behind_steps / 4 ? half : core->behind_steps / 4;
     bool unsent = core->position > core->sent_applied;
     bool over = unsent && core->position - core->sent_applied >= half;
     if (over) {

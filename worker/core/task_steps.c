@@ -150,7 +150,7 @@ void task_on_ready(struct task_core *core, const struct task_event *event, struc
     core->cursor = cursor;
     begin_step(core, &cursor, out);
     task_settle(core, out);
-    bool due = first || core->consumed_unsent > TASK_CONSUMED_MAX / 2;
+    bool due = first || core->consumed_unsent == TASK_CONSUMED_MAX; /* else the next drops one */
     bool relay_up = task_arrive(core, due, out);
     if (due && !relay_up && core->phase == TASK_RUN) {
         task_send_arrive(core, out);
