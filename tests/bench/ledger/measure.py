@@ -51,8 +51,8 @@ def run_round(samples):
             for workers in GOALS:
                 for _ in range(PAIRS):
                     for kind, name in KINDS.items():
-                        samples.measure(kind, (length, workers),
-                                        lambda n=name, w=workers, b=batch, f=few, m=many: per_step(cluster, w, n, b, f, m))
+                        samples.measure(kind, (length, workers), lambda run=(workers, name, batch, few, many):
+                                        per_step(cluster, *run))
 
 
 def report(samples):
