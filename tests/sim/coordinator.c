@@ -270,7 +270,11 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     event->now_us = core_time(sim);
     make_room(&c->turn);
     size_t before = c->turn.count;
+    double start_s = sim->cost != NULL ? cost_now() : 0;
     core_step(c->core, event, &c->turn);
+    if (sim->cost != NULL) {
+        cost_event(sim->cost, event, cost_now() - start_s);
+    }
     sim->core_events++;
     c->placements = grown(
         c->placements, &c->placement_capacity, (uint32_t)c->turn.count, sizeof(*c->placements));

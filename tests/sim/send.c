@@ -347,6 +347,9 @@ static void send_action(struct sim *sim, const struct core_action *action)
 {
     const struct sender sender = sender_of(sim);
     struct cadre_error error;
+    if (sim->cost != NULL) {
+        cost_action(sim->cost, &sender, action);
+    }
     switch (action->type) {
     case CORE_ACTION_ANSWER:
         answer(sim, action);

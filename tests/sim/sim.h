@@ -11,6 +11,7 @@
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
 #include "coordinator/engine/outdated.h"
+#include "cost.h"
 #include "layout.h"
 #include "message.h"
 #include "mutant.h"
@@ -398,6 +399,7 @@ struct sim {
     uint64_t broke_us;   /* when a task died in a running job */
     uint64_t resumed_us; /* when the first step after that was applied by all */
 
+    struct cost *cost; /* counted here; NULL: not counted */
     bool compares; /* tasks compare their values */
     enum mutant mutant;
     bool mutated;
