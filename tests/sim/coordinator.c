@@ -176,6 +176,7 @@ void coordinator_crash(struct sim *sim, bool tail)
     }
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
+        members_sent_free(&job->members_sent);
         job->coordinator_crashed |= job->stored->known && !job->stored->ended;
         job->crashes += job->stored->started && !job->stored->ended ? 1 : 0;
         job->touches += job->stored->started && !job->stored->ended ? 1 : 0;

@@ -225,6 +225,7 @@ void cost_action(struct cost *cost, const struct sender *sender, const struct co
     counted.down = on_down;
     counted.spec = spec_of;
     counted.key = key_of;
+    counted.members = NULL;
     counted.starts = on_start;
     double start_s = cost_now();
     CADRE_ASSERT(messages_dispatch(&counted, action, &error) == CADRE_OK);
