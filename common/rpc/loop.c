@@ -4,12 +4,12 @@
 #include "common/rpc/loop_state.h"
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "common/rpc/loop.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -386,17 +386,6 @@ static void close_queue(struct rpc_loop *loop)
     grpc_completion_queue_destroy(loop->queue);
 }
 
-/* The watcher takes no signals: they belong to the threads of the program. */
-static int start_watcher(struct rpc_loop *loop)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&loop->watcher, NULL, watch_backend, loop);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 static void close_fds(struct rpc_loop *loop)
 {
     if (loop->watch_fd >= 0) {
@@ -441,7 +430,7 @@ cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error
     run_uv(loop); /* hands the anchor's descriptor to the kernel */
     rpc_loop_watch(loop, EPOLL_CTL_ADD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
     rpc_loop_watch(loop, EPOLL_CTL_ADD, loop->quit_fd, EPOLLIN);
-    failed = -start_watcher(loop);
+    failed = -thread_start(&loop->watcher, watch_backend, loop);
     if (failed != 0) {
         cadre_error_errno(error, -failed, "event loop: its thread does not start");
         goto close_queue;

@@ -404,6 +404,18 @@ def test_no_session_is_resumed():
             check(not session_of(port, context, session)[1], f"a session of {version.name} was resumed")
 
 
+def test_files_that_are_named_are_read():
+    """Also where the coordinator's address needs none; those of the environment may be for other coordinators."""
+    with Cluster(workers=0) as cluster:
+        for arguments in (("jobs", "--tls-dir", "/nosuch"), ("--tls-dir", "/nosuch", "jobs")):
+            said = cluster.cadre(*arguments, status=1).stderr.decode()
+            check_in("/nosuch/cert.pem", said, f"cadre {' '.join(arguments)}")
+        environment = clean_environment() | {"CADRE_COORDINATOR": cluster.address, "CADRE_TLS_DIR": "/nosuch"}
+        done = subprocess.run([program("cadre"), "jobs"], capture_output=True, timeout=HANG_S, check=False,
+                              env=environment)
+        check_equal(done.returncode, 0, f"CADRE_TLS_DIR and a Unix socket: {done.stderr.decode()}")
+
+
 def test_pki():
     with Cluster(start=False) as cluster:
         pki = Pki(cluster.folder)
