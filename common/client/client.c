@@ -36,8 +36,10 @@ static char *choose_text(const char *option, const char *variable)
 static cadre_status open_tls(
     struct cadre_client *client, const cadre_client_options *options, struct cadre_error *error)
 {
-    if (strncmp(client->address, "unix:", 5) == 0) {
-        return CADRE_OK; /* its files, if any, need not even be readable */
+    bool named = options->tls_dir != NULL || options->tls_cert != NULL ||
+                 options->tls_key != NULL || options->tls_ca != NULL;
+    if (strncmp(client->address, "unix:", 5) == 0 && !named) {
+        return CADRE_OK; /* the environment's are for other coordinators, perhaps of other users */
     }
     struct rpc_tls_options tls = {.dir = choose_text(options->tls_dir, "CADRE_TLS_DIR"),
         .cert = choose_text(options->tls_cert, "CADRE_TLS_CERT"),

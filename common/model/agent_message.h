@@ -11,7 +11,7 @@
 #include "common/model/term.h"
 
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
-#define AGENT_PROTOCOL_VERSION 6
+#define AGENT_PROTOCOL_VERSION 7
 
 /* Entries for tasks that an agent has: for those that run, and for those that are still being
  * killed, or that ended and are kept until they are collected. A start beyond that is refused. */

@@ -11,7 +11,7 @@
 
 /* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
  * sides. */
-#define TASK_FRAME_VERSION 7
+#define TASK_FRAME_VERSION 8
 
 #define POSITION_NONE UINT64_MAX
 
@@ -308,10 +308,11 @@ struct task_up {
 /* ---- coordinator -> task ---- */
 
 struct roster_entry {
-    uint32_t slot; /* the index in the roster is the rank */
+    uint32_t slot;
     uint64_t incarnation;
     uint32_t replicas;
     const char *mesh_address;
+    uint32_t rank; /* in a part of a roster; in a whole one the index is the rank */
 };
 
 /* A new generation. The task finds its entry by its slot and incarnation (rule 12). */
@@ -319,6 +320,9 @@ struct task_plan {
     struct generation generation;
     const struct roster_entry *roster;
     size_t roster_count;
+    /* 0: the roster is whole. Else it has so many members, and the plan a part of it, in any order:
+     * the receiving host's and their neighbours. See roster_tree.h. */
+    uint32_t members;
     uint64_t resume; /* position; what was admitted at or beyond it is admitted again */
     uint32_t source; /* rank that sends its state to those not at `resume`; or SOURCE_NONE */
     uint8_t key[LIMIT_JOB_KEY_BYTES];

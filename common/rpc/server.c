@@ -9,9 +9,11 @@
 #include "common/rpc/io_hooks.h"
 #include "common/rpc/server_state.h"
 #include "common/rpc/tls_state.h"
+#include "common/tls/resumption.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,11 +119,32 @@ static cadre_status check_methods(
     return CADRE_OK;
 }
 
+static struct cadre_error resumption_error;
+static cadre_status resumption_status;
+
+static void disable_resumption_once(void)
+{
+    resumption_status = tls_resumption_disable(NULL, &resumption_error);
+}
+
+/* Of all servers of the process, so that none of them reads what another one is changing. */
+static cadre_status disable_resumption(struct cadre_error *error)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, disable_resumption_once);
+    return resumption_status == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_set(error, resumption_status, "%s", resumption_error.text);
+}
+
 cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_options *options,
     struct rpc_server **ret_server, struct cadre_error *error)
 {
     *ret_server = NULL;
     CADRE_TRY(check_methods(options, error));
+    if (options->tls != NULL) {
+        CADRE_TRY(disable_resumption(error));
+    }
     struct rpc_server *server = gpr_zalloc(sizeof *server);
     server->loop = loop;
     server->method_count = options->method_count;

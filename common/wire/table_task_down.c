@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TaskDown: from the coordinator to a task. */
+#include "common/model/roster_tree.h"
 #include "common/wire/rows.h"
 
 /* The numbers of the enum are those of the model. */
@@ -43,17 +44,34 @@ static void plan_after_fill(void *wire, const void *model)
     }
 }
 
+/* Each number at most once, of those below LIMIT_TASKS_PER_JOB. */
+struct numbers_seen {
+    uint64_t bits[LIMIT_TASKS_PER_JOB / 64];
+};
+
+static void check_first(
+    struct decoder *decoder, const char *field, uint32_t number, struct numbers_seen *seen)
+{
+    if ((seen->bits[number / 64] >> (number % 64) & 1) != 0) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field, "%u is there twice", number);
+    }
+    seen->bits[number / 64] |= UINT64_C(1) << (number % 64);
+}
+
 static void check_roster(struct decoder *decoder, const struct task_plan *plan)
 {
-    uint64_t seen[LIMIT_TASKS_PER_JOB / 64] = {0};
-    for (size_t i = 0; i < plan->roster_count; i++) {
-        uint32_t slot = plan->roster[i].slot;
-        if ((seen[slot / 64] >> (slot % 64) & 1) != 0) {
-            decoder->path = (struct field_path){"RosterEntry", "TaskPlan", "roster", i};
-            decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "slot", "%u is there twice", slot);
-            return;
+    struct numbers_seen slots = {0};
+    struct numbers_seen ranks = {0};
+    for (size_t i = 0; i < plan->roster_count && decoder->status == CADRE_OK; i++) {
+        const struct roster_entry *entry = &plan->roster[i];
+        decoder->path = (struct field_path){"RosterEntry", "TaskPlan", "roster", i};
+        check_first(decoder, "slot", entry->slot, &slots);
+        if (plan->members > 0 && decoder->status == CADRE_OK) {
+            decode_number(decoder, "rank", entry->rank, 0, plan->members - 1);
         }
-        seen[slot / 64] |= UINT64_C(1) << (slot % 64);
+        if (plan->members > 0 && decoder->status == CADRE_OK) {
+            check_first(decoder, "rank", entry->rank, &ranks);
+        }
     }
 }
 
@@ -68,8 +86,11 @@ static void plan_after_take(struct decoder *decoder, const void *wire, void *mod
             "is empty; a generation has at least one task");
         return;
     }
-    if (plan->source != SOURCE_NONE) {
-        decode_number(decoder, "source", plan->source, 0, plan->roster_count - 1);
+    if (plan->members > 0) {
+        decode_number(decoder, "members", plan->members, plan->roster_count, LIMIT_TASKS_PER_JOB);
+    }
+    if (plan->source != SOURCE_NONE && decoder->status == CADRE_OK) {
+        decode_number(decoder, "source", plan->source, 0, plan_member_count(plan) - 1);
     }
     check_roster(decoder, plan);
 }
@@ -77,18 +98,16 @@ static void plan_after_take(struct decoder *decoder, const void *wire, void *mod
 WIRE_MODEL(RosterEntry, struct roster_entry);
 
 ROWS(RosterEntry) = {
-    SLOT(RosterEntry, slot),
-    NUMBER(RosterEntry, incarnation, 1, UINT64_MAX),
+    SLOT(RosterEntry, slot), NUMBER(RosterEntry, incarnation, 1, UINT64_MAX),
     NUMBER(RosterEntry, replicas, 1, LIMIT_REPLICAS_PER_TASK),
-    TEXT(RosterEntry, mesh_address, decode_address),
+    TEXT(RosterEntry, mesh_address, decode_address), COPY(RosterEntry, rank), /* by members */
 };
 static TABLE(RosterEntry, roster_entry);
 
 WIRE_MODEL(TaskPlan, struct task_plan);
 
 ROWS(TaskPlan) = {
-    MESSAGE(TaskPlan, generation, Generation),
-    POSITION(TaskPlan, resume),
+    MESSAGE(TaskPlan, generation, Generation), POSITION(TaskPlan, resume),
     POSITION_OR_NONE(TaskPlan, checkpoint_at, TASK_PLAN___CHECKPOINT_AT_CHECKPOINT_AT),
     POSITION_OR_NONE(TaskPlan, halt_at, TASK_PLAN___HALT_AT_HALT_AT),
     COPY(TaskPlan, halt_kind), /* by halt_at */
@@ -97,6 +116,7 @@ ROWS(TaskPlan) = {
     BYTES(TaskPlan, key),
     MESSAGES(TaskPlan, roster, RosterEntry, roster, roster_count, LIMIT_TASKS_PER_JOB),
     NUMBER_OR_NONE(TaskPlan, source, TASK_PLAN___SOURCE_SOURCE, SOURCE_NONE, SOURCE_NONE - 1),
+    COPY(TaskPlan, members), /* by roster_count */
 };
 static TABLE_WITH(
     TaskPlan, task_plan, .after_fill = plan_after_fill, .after_take = plan_after_take);

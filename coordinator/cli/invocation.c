@@ -94,18 +94,20 @@ int invocation_fail_with(
     }
 }
 
-/* The option behind the verb, else the one before it, else the environment's. */
-static const char *invocation_choose(
+/* The option behind the verb, else the one before it; NULL: the client looks into the environment.
+ */
+static const char *choose_named(
     const struct invocation *invocation, size_t row, const char *before, const char *value)
 {
-    bool given = invocation->result.sources[row] == OPTION_ARGV;
-    return !given && before != NULL ? before : value;
+    return invocation->result.sources[row] == OPTION_ARGV ? value : before;
 }
 
 const char *invocation_address(const struct invocation *invocation)
 {
     const struct cli_common *common = invocation->values;
-    return invocation_choose(invocation, 0, invocation->cli->coordinator, common->coordinator);
+    const char *named =
+        choose_named(invocation, 0, invocation->cli->coordinator, common->coordinator);
+    return named != NULL ? named : common->coordinator;
 }
 
 cadre_status invocation_try_connect(const struct invocation *invocation,
@@ -115,10 +117,10 @@ cadre_status invocation_try_connect(const struct invocation *invocation,
     cadre_client_options own = options != NULL ? *options : (cadre_client_options){0};
     const struct cli *cli = invocation->cli;
     own.address = invocation_address(invocation);
-    own.tls_dir = invocation_choose(invocation, 1, cli->tls.dir, common->tls.dir);
-    own.tls_cert = invocation_choose(invocation, 2, cli->tls.cert, common->tls.cert);
-    own.tls_key = invocation_choose(invocation, 3, cli->tls.key, common->tls.key);
-    own.tls_ca = invocation_choose(invocation, 4, cli->tls.ca, common->tls.ca);
+    own.tls_dir = choose_named(invocation, 1, cli->tls.dir, common->tls.dir);
+    own.tls_cert = choose_named(invocation, 2, cli->tls.cert, common->tls.cert);
+    own.tls_key = choose_named(invocation, 3, cli->tls.key, common->tls.key);
+    own.tls_ca = choose_named(invocation, 4, cli->tls.ca, common->tls.ca);
     return cadre_client_connect(&own, ret_client);
 }
 

@@ -27,6 +27,7 @@ struct engine_options {
     /* A turn for which the disk has no room is held and tried again after so long. 0: it breaks the
      * engine, as any other failure of the store does. */
     uint64_t retry_us;
+    uint32_t whole_max; /* as in struct sender; 0: the default */
 };
 
 /* The receiver of messages. Everything is borrowed for the call. A sink may call the engine's

@@ -3,10 +3,10 @@
  * simulator; owns nothing but the lists that messages_make allocates and messages_free frees. */
 #include "coordinator/engine/messages.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "coordinator/engine/messages_plan.h"
 
 void messages_send(const struct sender *sender, struct link_id link, const struct agent_down *down)
 {
@@ -72,46 +72,6 @@ static void stop_job(const struct sender *sender, struct job_id job)
     }
 }
 
-static bool make_roster(
-    const struct sender *sender, const struct core_job_view *view, struct fanout *fanout)
-{
-    fanout->roster = calloc(view->roster + 1, sizeof(struct roster_entry));
-    fanout->addresses = calloc(view->roster + 1, LIMIT_ADDRESS_BYTES);
-    if (fanout->roster == NULL || fanout->addresses == NULL) {
-        return false;
-    }
-    for (uint32_t rank = 0; rank < view->roster; rank++) {
-        struct core_task_view task;
-        core_job_task(
-            sender->core, view->job, core_job_member(sender->core, view->job, rank), &task);
-        memcpy(fanout->addresses[rank], task.mesh_address, LIMIT_ADDRESS_BYTES);
-        fanout->roster[rank] = (struct roster_entry){.slot = task.slot,
-            .incarnation = task.incarnation,
-            .replicas = task.replicas,
-            .mesh_address = fanout->addresses[rank]};
-    }
-    return true;
-}
-
-static bool fill_plan(const struct sender *sender, const struct core_job_view *view,
-    struct fanout *fanout, struct task_down *body)
-{
-    if (!make_roster(sender, view, fanout)) {
-        return false;
-    }
-    body->plan = (struct task_plan){.generation = view->generation,
-        .roster = fanout->roster,
-        .roster_count = view->roster,
-        .resume = view->resume,
-        .source = view->source,
-        .checkpoint_at = view->checkpoint_at,
-        .halt_at = view->halt_at,
-        .halt_kind = view->halt_kind,
-        .halt_stream = view->halt_stream};
-    sender->key(sender->user, view->job, view->generation, body->plan.key);
-    return true;
-}
-
 static struct task_release release_of(const struct core_job_view *view)
 {
     return (struct task_release){.generation = view->generation,
@@ -147,7 +107,7 @@ cadre_status messages_make(const struct sender *sender, const struct core_action
     body->generation = action->notify_job.generation;
     if (message == CORE_MESSAGE_PLAN) {
         body->type = TASK_DOWN_PLAN;
-        if (!fill_plan(sender, &view, ret_fanout, body)) {
+        if (!messages_plan_make(sender, &view, ret_fanout)) {
             messages_free(ret_fanout);
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                 "no memory for the plan of job %llu", (unsigned long long)view.job.n);
@@ -166,10 +126,7 @@ cadre_status messages_make(const struct sender *sender, const struct core_action
 
 void messages_free(struct fanout *fanout)
 {
-    free(fanout->roster);
-    free(fanout->addresses);
-    fanout->roster = NULL;
-    fanout->addresses = NULL;
+    messages_plan_free(fanout);
 }
 
 static void send_members_down(
@@ -198,13 +155,17 @@ static void send_to_one(
 }
 
 void messages_fan_out(
-    const struct sender *sender, const struct core_action *action, struct agent_down *down)
+    const struct sender *sender, const struct core_action *action, struct fanout *fanout)
 {
     struct core_job_view view;
-    if (action->notify_job.one) {
-        send_to_one(sender, action, down);
+    bool one = action->notify_job.one;
+    if (fanout->split != NULL) {
+        CADRE_ASSERT(core_job(sender->core, action->notify_job.job, &view));
+        messages_plan_fan_out(sender, &view, fanout, one ? action : NULL);
+    } else if (one) {
+        send_to_one(sender, action, &fanout->down);
     } else if (core_job(sender->core, action->notify_job.job, &view)) {
-        send_members_down(sender, &view, down);
+        send_members_down(sender, &view, &fanout->down);
     }
 }
 
@@ -217,7 +178,7 @@ static cadre_status notify_job(
     }
     CADRE_TRY(messages_make(sender, action, &fanout, error));
     if (!fanout.outdated) {
-        messages_fan_out(sender, action, &fanout.down);
+        messages_fan_out(sender, action, &fanout);
     }
     messages_free(&fanout);
     return CADRE_OK;

@@ -8,6 +8,8 @@
 #include "common/base/error.h"
 #include "coordinator/core/core.h"
 
+#define MESSAGES_WHOLE_MAX 16384 /* 128 tasks on as many hosts: about 0.7 MB */
+
 /* The source of contents, and the receiver of messages. */
 struct sender {
     const struct core *core;
@@ -21,6 +23,9 @@ struct sender {
     void (*key)(void *user, struct job_id job, struct generation generation,
         uint8_t ret_key[LIMIT_JOB_KEY_BYTES]);
     void (*starts)(void *user, struct job_id job, uint32_t slot); /* before a start is sent */
+    /* Plans with more entries than this, to all daemons together, are sent in parts; 0:
+     * MESSAGES_WHOLE_MAX. */
+    uint32_t whole_max;
 };
 
 /* All messages to workers; nothing for actions that are answered, refused or recorded.
@@ -31,8 +36,9 @@ cadre_status messages_dispatch(
 /* PLAN, RELEASE, ABORT or BYE, to all members of the generation or to one of them. */
 struct fanout {
     struct agent_down down;
-    struct roster_entry *roster; /* of a plan */
+    struct roster_entry *roster; /* of a plan: all members, by rank */
     char (*addresses)[LIMIT_ADDRESS_BYTES];
+    struct roster_split *split; /* messages_plan.c; NULL: the roster is sent whole */
     bool outdated; /* the job ended, or a newer generation was made, in the same turn */
 };
 
@@ -43,7 +49,7 @@ cadre_status messages_make(const struct sender *sender, const struct core_action
     struct fanout *ret_fanout, struct cadre_error *error);
 /* Sends one message to each link that has such a member. */
 void messages_fan_out(
-    const struct sender *sender, const struct core_action *action, struct agent_down *down);
+    const struct sender *sender, const struct core_action *action, struct fanout *fanout);
 /* Accepts a zeroed one. */
 void messages_free(struct fanout *fanout);
 

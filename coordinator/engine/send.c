@@ -66,7 +66,8 @@ void engine_send(struct engine *engine, const struct core_action *action)
         .down = send_down,
         .spec = spec_of,
         .key = key_of,
-        .starts = note_start};
+        .starts = note_start,
+        .whole_max = engine->options.whole_max};
     struct cadre_error error;
     CADRE_ASSERT(action->type != CORE_ACTION_RECORD);
     switch (action->type) {

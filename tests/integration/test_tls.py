@@ -7,6 +7,8 @@ import queue
 import re
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 
 from client import (CALL_S, SUCCEEDED, agent_pb2, agent_pb2_grpc, blob_chunks, common_pb2, grpc, jobs_pb2,
@@ -370,6 +372,48 @@ def test_a_worker_learns_of_contents_that_it_has():
         learning.allow()
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
+
+
+def session_of(port, context, session=None):
+    """The TLS session of a new connection, once the server's first frame was read: tickets come before it; and
+    whether `session` was resumed for it."""
+    with socket.create_connection(("127.0.0.1", port), timeout=HANG_S) as plain:
+        with context.wrap_socket(plain, session=session) as sock:
+            sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5))
+            check(sock.recv(9), "the server sends no frame")
+            return sock.session, sock.session_reused
+
+
+def test_no_session_is_resumed():
+    """Its certificate's end would not be checked again, and each resumed session gives a ticket for another one."""
+    with Cluster(workers=0, start=False) as cluster:
+        pki = Pki(cluster.folder)
+        cluster.coordinator.argv += ["--listen", "127.0.0.1:0", "--tls-dir", pki.issue("coordinator", "main")]
+        cluster.coordinator.start()
+        with open(cluster.coordinator.ready_file, encoding="ascii") as file:
+            port = int(re.search(r"^127\.0\.0\.1:(\d+)$", file.read(), re.M)[1])
+        anna = pki.issue("client", "anna")
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.load_cert_chain(f"{anna}/cert.pem", f"{anna}/key.pem")
+            context.load_verify_locations(f"{anna}/ca.pem")
+            context.minimum_version = context.maximum_version = version
+            context.set_alpn_protocols(["h2"])
+            session, _ = session_of(port, context)
+            check(not session_of(port, context, session)[1], f"a session of {version.name} was resumed")
+
+
+def test_files_that_are_named_are_read():
+    """Also where the coordinator's address needs none; those of the environment may be for other coordinators."""
+    with Cluster(workers=0) as cluster:
+        for arguments in (("jobs", "--tls-dir", "/nosuch"), ("--tls-dir", "/nosuch", "jobs")):
+            said = cluster.cadre(*arguments, status=1).stderr.decode()
+            check_in("/nosuch/cert.pem", said, f"cadre {' '.join(arguments)}")
+        environment = clean_environment() | {"CADRE_COORDINATOR": cluster.address, "CADRE_TLS_DIR": "/nosuch"}
+        done = subprocess.run([program("cadre"), "jobs"], capture_output=True, timeout=HANG_S, check=False,
+                              env=environment)
+        check_equal(done.returncode, 0, f"CADRE_TLS_DIR and a Unix socket: {done.stderr.decode()}")
 
 
 def test_pki():

@@ -120,8 +120,10 @@ static void send(void *user, struct link_id link, const struct agent_down *given
     if (is_lost(sim, &down)) {
         return;
     }
-    /* A message to all members is one message. */
-    if (sim->shared == NULL || !relays || down.relay_down.one) {
+    /* A message to all members is one message, unless it is a plan with a part of the roster. */
+    bool part = relays && down.relay_down.down.type == TASK_DOWN_PLAN &&
+                down.relay_down.down.plan.members > 0;
+    if (sim->shared == NULL || !relays || down.relay_down.one || part) {
         drop_shared(sim);
         sim->shared = message_of_down(&sim->pool, &down);
     }
@@ -167,7 +169,8 @@ static struct sender sender_of(struct sim *sim)
         .down = send,
         .spec = spec_of,
         .key = key_of,
-        .starts = note_start};
+        .starts = note_start,
+        .whole_max = 1};
 }
 
 /* A task that lost its worker in this very turn gets its START when that is back. */
@@ -322,7 +325,7 @@ static void notify_job(
     struct cadre_error error;
     CADRE_ASSERT(messages_make(sender, action, &fanout, &error) == CADRE_OK);
     if (!fanout.outdated && look_at_message(sim, action, &fanout)) {
-        messages_fan_out(sender, action, &fanout.down);
+        messages_fan_out(sender, action, &fanout);
     }
     messages_free(&fanout);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/model/roster_tree.h"
 #include "sim.h"
 
 void broken(struct sim *sim, const char *invariant, const char *format, ...)
@@ -147,7 +148,7 @@ static void trace_task_down(const struct task_down *down, uint64_t job, char tex
     if (down->type == TASK_DOWN_PLAN) {
         snprintf(text, SIM_TRACE_BYTES,
             "job %" PRIu64 ": plan g%" PRIu64 " of %zu at %" PRIu64 " source %d", job,
-            down->plan.generation.number, down->plan.roster_count, down->plan.resume,
+            down->plan.generation.number, (size_t)plan_member_count(&down->plan), down->plan.resume,
             (int)down->plan.source);
     } else if (down->type == TASK_DOWN_RELEASE) {
         const struct task_release *release = &down->release;

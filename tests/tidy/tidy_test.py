@@ -7,6 +7,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+import benches
 import examples
 import glossary
 import graph
@@ -346,6 +347,38 @@ class Rules(unittest.TestCase):
             self.assertEqual(self.shown_faults(program), [])
         with unittest.mock.patch.object(rules, "PUBLIC_FUNCTIONS_MAX", 1):
             self.assertIn("2 public functions, and at most 1", self.shown_faults(program)[0])
+
+    def bench_faults(self, changes):
+        """Of two parts, one of which runs its program by name, the other one of several; with some files changed."""
+        tree = {"run": 'PARTS = ["one", "two"]\nimport sys\n',
+                "CMakeLists.txt": "function(cadre_bench_program name)\n  cadre_program(${name})\nendfunction()\n",
+                "one/CMakeLists.txt": "cadre_bench_program(bench_one SOURCES a.c) # not add_executable(bench_ghost)\n",
+                "one/measure.py": '"""Also bench_other."""\nrun("bench_one")\n',
+                "two/CMakeLists.txt": "foreach(kind a b)\n  add_executable(\n  bench_${kind}_two x.c)\nendforeach()\n",
+                "two/measure.py": 'run(f"bench_{kind}_two")\n', "driver/programs.py": '"bench_other"\n'}
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {**tree, **changes}.items():
+                os.makedirs(os.path.dirname(os.path.join(root, benches.BENCH, path)), exist_ok=True)
+                with open(os.path.join(root, benches.BENCH, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            return benches.check(root)[1]
+
+    def test_benches(self):
+        other = "cadre_bench_program(bench_other SOURCES b.c)\n"
+        unreached = ["tests/bench/one/CMakeLists.txt: bench_other is run by no part: name it in a measure.py whose "
+                     "folder tests/bench/run lists"]
+        self.assertEqual(self.bench_faults({}), [])
+        self.assertEqual(self.bench_faults({"two/measure.py": 'run("bench_b_two")\n'}), [])
+        self.assertEqual(self.bench_faults({"one/CMakeLists.txt": other}), unreached)  # a comment names it
+        self.assertEqual(self.bench_faults({"one/CMakeLists.txt": other, "one/more.py": 'run("bench_other")\n'}), [])
+        test = {"one/CMakeLists.txt": other, "one/test_a.py": '"bench_other"\n'}
+        self.assertEqual(self.bench_faults(test), unreached)
+        self.assertEqual(self.bench_faults({"two/measure.py": 'run("bench_twofold")\n'}),
+                         [text.replace("one", "two").replace("other", "${kind}_two") for text in unreached])
+        self.assertEqual(self.bench_faults({"three/measure.py": ""}),
+                         ["tests/bench/three: tests/bench/run does not list this part"])
+        self.assertEqual(self.bench_faults({"run": 'PARTS = ["one", "two", "four"]\n'}),
+                         ["tests/bench/run: the part four has no measure.py"])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "common/model/roster_tree.h"
 #include "common/pure/assert.h"
 #include "common/pure/text.h"
 
@@ -90,7 +91,7 @@ static uint32_t rank_of(const struct task_core *core, const struct task_plan *pl
     for (size_t i = 0; i < plan->roster_count; i++) {
         if (plan->roster[i].slot == core->slot &&
             plan->roster[i].incarnation == core->incarnation) {
-            return (uint32_t)i;
+            return plan_rank(plan, i);
         }
     }
     return UINT32_MAX;
@@ -100,9 +101,8 @@ static uint32_t rank_of(const struct task_core *core, const struct task_plan *pl
 static const char *plan_fault(
     const struct task_core *core, const struct task_plan *plan, uint32_t rank)
 {
-    CADRE_ASSERT(rank < plan->roster_count);
-    CADRE_ASSERT(plan->roster[rank].slot == core->slot);
-    if (plan->source >= plan->roster_count && plan->source != SOURCE_NONE) {
+    CADRE_ASSERT(rank < plan_member_count(plan));
+    if (plan->source >= plan_member_count(plan) && plan->source != SOURCE_NONE) {
         return "the plan's source is not in its roster";
     }
     if (plan->resume > POSITION_MAX) {

@@ -62,7 +62,8 @@ typedef struct cadre_client_options {
     /* Mutual TLS, for an address that is not of this machine: PEM files with the certificate, its
      * private key, and the cluster's CA; CADRE_TLS_CERT, CADRE_TLS_KEY, CADRE_TLS_CA, else
      * cert.pem, key.pem and ca.pem in the folder tls_dir or CADRE_TLS_DIR, else no TLS. `cadre pki`
-     * makes them. A Unix socket needs none. */
+     * makes them. A Unix socket needs none: what is named here is read all the same, so that a
+     * wrong name is found, and what the environment names is not. */
     const char *tls_dir;
     const char *tls_cert;
     const char *tls_key;

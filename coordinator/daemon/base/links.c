@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/model/roster_tree.h"
 #include "coordinator/daemon/base/daemon.h"
 
 static size_t index_of(const struct daemon *daemon, uint64_t id)
@@ -80,7 +81,7 @@ static void log_down(struct link_id link, const struct agent_down *down)
         log_event(LOG_LEVEL_DEBUG, "agents", "plan", LOG_U64("link", link.n),
             LOG_U64("job", down->relay_down.job.n),
             LOG_U64("generation", relayed->plan.generation.number),
-            LOG_U64("members", relayed->plan.roster_count),
+            LOG_U64("members", plan_member_count(&relayed->plan)),
             LOG_U64("resume", relayed->plan.resume));
         break;
     case TASK_DOWN_ABORT:

@@ -3,7 +3,8 @@
  * them (what replicas in one address space do) and into one. Beside them what the memory allows:
  * memcpy, and a plain loop over float32 that the compiler made AVX2 of.
  *
- * A line per case: GB/s of what is read and written together, the best of some rounds. */
+ * A line per case: GB/s of what is read and written together, the best of some rounds.
+ * reduce_kernels [ROUNDS] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,14 @@
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
 #define VECTORS     4
-#define ROUNDS      60
+#define ROUNDS      60 /* where none are named */
 #define ROUND_US    1500
 #define BYTES_MOST  ((size_t)64 << 20)
 #define EACH_VECTOR (BYTES_MOST + 4096 + 64) /* not all at the same offset in their pages */
 
 static uint8_t *vectors[VECTORS];
 static uint8_t *separate;
+static long rounds;
 
 struct task {
     void (*run)(const struct task *task);
@@ -84,7 +86,7 @@ static void run_kernel(const struct task *task)
 static double best_gb(const struct task *task)
 {
     double best = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (long round = 0; round < rounds; round++) {
         uint64_t times = 0;
         uint64_t began_us = clock_monotonic_us();
         uint64_t took_us = 0;
@@ -151,8 +153,13 @@ static uint8_t *new_vectors(void)
     return memory;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    rounds = argc > 1 ? strtol(argv[1], NULL, 10) : ROUNDS;
+    if (rounds < 1) {
+        fprintf(stderr, "usage: reduce_kernels [ROUNDS (1 or more)]\n");
+        return 2;
+    }
     const struct reduce_isa *isas[2];
     uint8_t *memory = new_vectors();
     for (size_t i = 0; i < VECTORS; i++) {

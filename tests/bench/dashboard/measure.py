@@ -27,11 +27,14 @@ def watched(cluster, port, job, asking):
     else:
         time.sleep(SECONDS)
     used_s, took_s = meter.cpu_s(pid) - began_cpu_s, time.monotonic() - began_s
-    steps = cluster.client.get(job).position - position
-    found["cpu_percent"] = 100 * used_s / took_s
-    found["steps_per_s"] = steps / took_s
-    found["cpu_step_us"] = used_s * 1e6 / steps
-    found["answers_per_s"] = found.get("answers", 0) / took_s
+    return {**found, **rates(used_s, took_s, cluster.client.get(job).position - position, found.get("answers", 0))}
+
+
+def rates(used_s, took_s, steps, answers):
+    """Figures of a window; a step has no CPU where none was applied in it."""
+    found = {"cpu_percent": 100 * used_s / took_s, "steps_per_s": steps / took_s, "answers_per_s": answers / took_s}
+    if steps > 0:
+        found["cpu_step_us"] = used_s * 1e6 / steps
     return found
 
 

@@ -100,3 +100,34 @@ void echo_drive(struct rpc_loop *loop, const char *address, struct rpc_tls *tls,
     CADRE_ASSERT(status == CADRE_OK); /* or the server died */
     rpc_channel_close(drive.channel);
 }
+
+static void joined(const void *data, size_t length, void *user)
+{
+    (void)data;
+    (void)user;
+    CADRE_ASSERT(length == MESSAGE_BYTES);
+}
+
+void echo_join(struct rpc_loop *loop, const char *address, struct rpc_tls *tls, uint64_t end_us,
+    struct samples *samples)
+{
+    static const struct rpc_call_options call = {.path = ECHO_UNARY, .wait_for_ready = true};
+    const struct rpc_channel_options options = {.tls = tls};
+    struct rpc_buffer message;
+    rpc_buffer_alloc(&message, MESSAGE_BYTES);
+    rpc_buffer_commit(&message, MESSAGE_BYTES);
+    uint64_t began_us;
+    uint64_t now_us = clock_monotonic_us();
+    do {
+        struct rpc_channel *channel;
+        began_us = now_us;
+        cadre_status status = rpc_channel_open(loop, address, &options, &channel, NULL);
+        CADRE_ASSERT(status == CADRE_OK);
+        status = rpc_channel_call_blocking(channel, &call, &message, joined, NULL, NULL);
+        CADRE_ASSERT(status == CADRE_OK);
+        rpc_channel_close(channel);
+        now_us = clock_monotonic_us();
+        samples_add(samples, now_us - began_us);
+    } while (now_us < end_us);
+    rpc_buffer_free(&message);
+}

@@ -15,4 +15,9 @@
 void echo_drive(struct rpc_loop *loop, const char *address, struct rpc_tls *tls, bool streams,
     int concurrency, uint64_t end_us, struct samples *samples);
 
+/* Until `end_us`, and at least once: opens a channel, sends a unary message, closes the channel
+ * when it is back. */
+void echo_join(struct rpc_loop *loop, const char *address, struct rpc_tls *tls, uint64_t end_us,
+    struct samples *samples);
+
 #endif

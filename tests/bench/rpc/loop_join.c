@@ -121,7 +121,7 @@ static void measure_all(
         }
         bool quiet = false;
         for (int tries = 0; tries < TRIES_MAX && !quiet; tries++) {
-            struct window window = window_begin(&servers[role], window_us);
+            struct window window = window_begin(&servers[role]);
             measure(loop, role, load, concurrencies[level], &servers[role], folder,
                 window.start_us + window_us, &samples);
             quiet = row_add(

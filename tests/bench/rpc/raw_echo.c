@@ -89,7 +89,7 @@ void raw_drive(
         CADRE_ASSERT(sent == MESSAGE_BYTES);
     }
     uint64_t now_us = clock_monotonic_us();
-    while (now_us < end_us) {
+    while (now_us < end_us || samples->count == 0) {
         struct epoll_event events[EVENTS_MAX];
         int count = epoll_wait(poller, events, EVENTS_MAX, 100);
         for (int i = 0; i < count; i++) {

@@ -8,8 +8,8 @@
 /* Listens on a loopback port, passes it to ready(port), and echoes until the process ends. */
 void raw_serve(void (*ready)(int port));
 
-/* Keeps `concurrency` connections with one message each under way until `end_us`: to the loopback
- * port, or, where `path` is given, to that Unix socket. */
+/* Keeps `concurrency` connections with one message each under way until `end_us`, and until the
+ * first came back: to the loopback port, or, where `path` is given, to that Unix socket. */
 void raw_drive(
     int port, const char *path, int concurrency, uint64_t end_us, struct samples *samples);
 

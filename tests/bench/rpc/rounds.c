@@ -103,11 +103,10 @@ static uint64_t machine_busy_us(void)
     return ticks * CADRE_US_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-struct window window_begin(const struct server_process *server, uint64_t length_us)
+struct window window_begin(const struct server_process *server)
 {
     return (struct window){
         .server = server,
-        .length_us = length_us,
         .start_us = clock_monotonic_us(),
         .server_us = server_cpu_us(server),
         .own_us = clock_us(CLOCK_PROCESS_CPUTIME_ID),
@@ -131,13 +130,14 @@ static int compare_double(const void *left, const void *right)
 
 bool row_add(struct row *row, int round, struct samples *samples, const struct window *window)
 {
-    struct window end = window_begin(window->server, 0);
+    struct window end = window_begin(window->server);
     uint32_t count = samples->count;
     CADRE_ASSERT(count > 0);
     double server_us = (double)(end.server_us - window->server_us);
     double ours_us = server_us + (double)(end.own_us - window->own_us);
     double others_us = (double)(end.busy_us - window->busy_us) - ours_us;
-    double others = others_us / (double)(end.start_us - window->start_us);
+    double took_us = (double)(end.start_us - window->start_us);
+    double others = others_us / took_us;
     samples->count = 0;
     if (row->taken[round] && others >= row->others[round]) {
         return others < OTHERS_MAX;
@@ -145,7 +145,7 @@ bool row_add(struct row *row, int round, struct samples *samples, const struct w
     row->taken[round] = true;
     row->others[round] = others;
     qsort(samples->took_us, count, sizeof samples->took_us[0], compare_u64);
-    row->per_s[round] = count / ((double)window->length_us / CADRE_US_PER_S);
+    row->per_s[round] = count / (took_us / CADRE_US_PER_S);
     row->p50_us[round] = (double)samples->took_us[count / 2];
     row->p99_us[round] = (double)samples->took_us[(uint64_t)count * 99 / 100];
     row->cpu_us[round] = server_us / count;

@@ -37,10 +37,10 @@ void server_tell_port(int port);
 /* One window of one server: what the CPUs did meanwhile. */
 struct window {
     const struct server_process *server;
-    uint64_t length_us, start_us, server_us, own_us, busy_us;
+    uint64_t start_us, server_us, own_us, busy_us;
 };
 
-struct window window_begin(const struct server_process *server, uint64_t length_us);
+struct window window_begin(const struct server_process *server);
 
 /* One line of the table. */
 struct row {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Echo of 64 bytes through common/rpc, unary and on long-lived streams, beside a raw epoll echo in
- * the same run: one server process, one client process with `concurrency` messages under way.
+ * the same run: one server process, one client process with `concurrency` messages under way. A
+ * join is a new connection for each message, one after the other.
  * With a coordinator's certificate in CADRE_TLS_DIR, over TLS too.
  * Rounds are interleaved.   rpc_echo [ROUNDS [WINDOW_MS]] */
 #include "echo_client.h"
@@ -18,10 +19,22 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum kind { RAW, UNARY_TCP, CHAT_TCP, UNARY_UNIX, CHAT_UNIX, UNARY_TLS, CHAT_TLS, KINDS };
+enum kind {
+    RAW,
+    UNARY_TCP,
+    CHAT_TCP,
+    UNARY_UNIX,
+    CHAT_UNIX,
+    JOIN_TCP,
+    UNARY_TLS,
+    CHAT_TLS,
+    JOIN_TLS,
+    KINDS
+};
 
 static const char *const kind_names[] = {"raw epoll, TCP", "unary, TCP", "stream, TCP",
-    "unary, Unix socket", "stream, Unix socket", "unary, TLS", "stream, TLS"};
+    "unary, Unix socket", "stream, Unix socket", "join, TCP", "unary, TLS", "stream, TLS",
+    "join, TLS"};
 static const int concurrencies[] = {1, 8, 64};
 
 #define LEVELS CADRE_COUNT_OF(concurrencies)
@@ -64,6 +77,12 @@ static int serve(const char *role, const char *socket_address)
     return 0;
 }
 
+/* One after the other joins, so more of them under way are no case. */
+static bool measured(int kind, size_t level)
+{
+    return level == 0 || (kind != JOIN_TCP && kind != JOIN_TLS);
+}
+
 static void measure(struct rpc_loop *loop, struct rpc_tls *tls, enum kind kind, int concurrency,
     const struct server_process *server, const char *socket_address, uint64_t end_us,
     struct samples *samples)
@@ -73,9 +92,13 @@ static void measure(struct rpc_loop *loop, struct rpc_tls *tls, enum kind kind, 
     bool is_unix = kind == UNARY_UNIX || kind == CHAT_UNIX;
     if (kind == RAW) {
         raw_drive(server->port, NULL, concurrency, end_us, samples);
+        return;
+    }
+    tls = kind >= UNARY_TLS ? tls : NULL;
+    if (kind == JOIN_TCP || kind == JOIN_TLS) {
+        echo_join(loop, address, tls, end_us, samples);
     } else {
-        bool is_tls = kind == UNARY_TLS || kind == CHAT_TLS;
-        echo_drive(loop, is_unix ? socket_address : address, is_tls ? tls : NULL,
+        echo_drive(loop, is_unix ? socket_address : address, tls,
             kind == CHAT_TCP || kind == CHAT_UNIX || kind == CHAT_TLS, concurrency, end_us,
             samples);
     }
@@ -97,9 +120,9 @@ static void run_all(int rounds, uint64_t window_us, const struct server_process 
                 const struct server_process *server = &servers[kind == RAW         ? SERVE_RAW
                                                                : kind >= UNARY_TLS ? SERVE_TLS
                                                                                    : SERVE_RPC];
-                bool quiet = false;
+                bool quiet = !measured(kind, level);
                 for (int tries = 0; tries < TRIES_MAX && !quiet; tries++) {
-                    struct window window = window_begin(server, window_us);
+                    struct window window = window_begin(server);
                     measure(loop, tls, (enum kind)kind, concurrencies[level], server,
                         socket_address, window.start_us + window_us, &samples);
                     quiet = row_add(&rows[kind][level], round, &samples, &window);
@@ -111,8 +134,10 @@ static void run_all(int rounds, uint64_t window_us, const struct server_process 
         (unsigned long long)(window_us / CADRE_US_PER_MS));
     for (size_t level = 0; level < LEVELS; level++) {
         for (int kind = 0; kind < kinds; kind++) {
-            row_print(kind_names[kind], concurrencies[level], &rows[kind][level], rounds, "raw",
-                &rows[RAW][level]);
+            if (measured(kind, level)) {
+                row_print(kind_names[kind], concurrencies[level], &rows[kind][level], rounds, "raw",
+                    &rows[RAW][level]);
+            }
         }
     }
     rpc_tls_close(tls);

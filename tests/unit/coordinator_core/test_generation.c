@@ -56,7 +56,7 @@ static void a_hello_of_another_version_is_refused(void **state)
     relay_up(s, 1, 1, 0, &message);
     expect_output(s,
         "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a has task "
-        "frame version 9, the coordinator 7: link the program with the libcadre of the same "
+        "frame version 9, the coordinator 8: link the program with the libcadre of the same "
         "version\n"
         "stop job 1\n");
     script_close(s);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/model/roster_tree.h"
 #include "common/pure/assert.h"
 
 __attribute__((format(printf, 2, 3))) static void line(struct stage *stage, const char *format, ...)
@@ -248,13 +249,22 @@ static void show_plan(
     if (plan->source != SOURCE_NONE) {
         snprintf(source, sizeof source, "rank %" PRIu32, plan->source);
     }
-    line(stage, "link %" PRIu64 " %s: plan g%" PRIu64 " of %zu from %" PRIu64 ", state of %s%s",
-        link.n, to, plan->generation.number, plan->roster_count, plan->resume, source,
+    line(stage,
+        "link %" PRIu64 " %s: plan g%" PRIu64 " of %" PRIu32 " from %" PRIu64 ", state of %s%s",
+        link.n, to, plan->generation.number, plan_member_count(plan), plan->resume, source,
         halt_text(plan->halt_kind, plan->halt_at, plan->halt_stream, halt, sizeof halt));
-    for (size_t rank = 0; rank < plan->roster_count; rank++) {
-        assert_true(plan->roster[rank].incarnation > 0 && rank < CADRE_COUNT_OF(stage->roster));
-        stage->roster[rank] = plan->roster[rank].incarnation;
-        assert_string_equal(plan->roster[rank].mesh_address, "127.0.0.1:9");
+    char part[128] = "";
+    for (size_t i = 0; i < plan->roster_count; i++) {
+        const struct roster_entry *entry = &plan->roster[i];
+        uint32_t rank = plan_rank(plan, i);
+        size_t length = strlen(part);
+        assert_true(entry->incarnation > 0 && rank < CADRE_COUNT_OF(stage->roster));
+        stage->roster[rank] = entry->incarnation;
+        assert_string_equal(entry->mesh_address, "127.0.0.1:9");
+        snprintf(part + length, sizeof part - length, " %" PRIu32 "=%" PRIu32, rank, entry->slot);
+    }
+    if (plan->members > 0) {
+        line(stage, "  part:%s", part);
     }
 }
 

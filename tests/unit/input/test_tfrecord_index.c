@@ -396,9 +396,9 @@ static void replaced_while_it_is_read(void **state)
             record_table_open(&table, path, NULL, &options, keep_open == 1, &error), CADRE_OK);
         struct record_run run = {.table = &table, .first = 1, .count = 1};
         record_table_locate(&run);
-        assert_int_equal(record_table_read(&run, to, &record, &error), CADRE_OK);
+        assert_int_equal(record_table_read(&run, 1, to, &record, &error), CADRE_OK);
         assert_int_equal(rename(frames_write(&after, "new"), path), 0);
-        cadre_status status = record_table_read(&run, to, &record, &error);
+        cadre_status status = record_table_read(&run, 1, to, &record, &error);
         if (keep_open == 1) {
             assert_int_equal(status, CADRE_OK);
             assert_int_equal(record.bytes[0], 0); /* the old one goes on */
@@ -412,12 +412,131 @@ static void replaced_while_it_is_read(void **state)
     frames_clear(&after);
 }
 
+/* Records that are alike have places that are computed. One of another size, wherever it is, and
+ * all are looked up. */
+static void places_of_records_that_are_alike(void **state)
+{
+    (void)state;
+    enum { RECORDS = 40, BYTES = 30 };
+    const uint8_t data[BYTES + 1] = {0};
+    for (size_t other = 0; other <= RECORDS; other++) { /* RECORDS: none is */
+        struct frames frames = {0};
+        struct record_index index = {0};
+        struct cadre_error error = {0};
+        for (size_t i = 0; i < RECORDS; i++) {
+            frames_add(&frames, data, BYTES + (i == other));
+        }
+        const char *path = stay(frames_write(&frames, "alike"));
+        for (int kept = 0; kept < 2; kept++) { /* made, then found again */
+            ASSERT_OK(record_index_open(path, NULL, &options, &index, &error));
+            bool alike = other == RECORDS;
+            assert_int_equal(index.frame_bytes, alike ? BYTES + RECORD_FRAME_BYTES : 0);
+            expect_positions_uniform(&index, &frames);
+            record_index_clear(&index);
+        }
+        frames_clear(&frames);
+    }
+}
+
+/* Reads the records `numbers` as one run each. */
+static cadre_status read_each(const struct record_table *table, const size_t numbers[],
+    size_t count, uint8_t *to, cadre_string records[], struct cadre_error *error)
+{
+    struct record_run runs[64];
+    assert_true(count <= 64);
+    for (size_t i = 0; i < count; i++) {
+        runs[i] = (struct record_run){.table = table, .first = numbers[i], .count = 1};
+        record_table_locate(&runs[i]);
+    }
+    return record_table_read(runs, count, to, records, error);
+}
+
+/* Frames that were copied together are checked together; which one is damaged is found all the
+ * same, and of several the first. */
+static void damage_among_many_runs(void **state)
+{
+    (void)state;
+    enum { RECORDS = 64, BYTES = 1000 };
+    static uint8_t to[RECORDS * (BYTES + 16)];
+    struct frames frames = {0};
+    struct record_table table = {0};
+    struct cadre_error error = {0};
+    cadre_string records[RECORDS];
+    size_t numbers[RECORDS];
+    for (size_t i = 0; i < RECORDS; i++) {
+        frames_add_pattern(&frames, i, BYTES);
+        numbers[i] = i * 37 % RECORDS; /* no two are neighbours */
+    }
+    for (size_t first = 0; first + 9 < RECORDS; first += 5) {
+        static const size_t places[] = {0, 20, BYTES + 13}; /* length, data, checksum */
+        for (size_t place = 0; place < 3; place++) {
+            uint8_t *damaged[] = {frames.bytes + frames.starts[numbers[first]] + places[place],
+                frames.bytes + frames.starts[numbers[first + 9]] + 20};
+            char path[256];
+            char wanted[64];
+            snprintf(path, sizeof path, "%s", frames_write(&frames, "among"));
+            ASSERT_OK(record_table_open(&table, path, NULL, &options, true, &error));
+            ASSERT_OK(read_each(&table, numbers, RECORDS, to, records, &error));
+            for (size_t i = 0; i < RECORDS; i++) {
+                frames_expect(&frames, numbers[i], &records[i], 1);
+            }
+            record_table_close(&table);
+            *damaged[0] ^= 1;
+            *damaged[1] ^= 1;
+            ASSERT_OK(record_table_open(&table, path, NULL, &options, true, &error));
+            int fd = open(path, O_WRONLY | O_CLOEXEC);
+            assert_int_equal(pwrite(fd, frames.bytes, frames.size, 0), (ssize_t)frames.size);
+            close(fd);
+            assert_int_equal(
+                read_each(&table, numbers, RECORDS, to, records, &error), CADRE_DATA_LOSS);
+            snprintf(wanted, sizeof wanted, ", record %zu at", numbers[first]);
+            assert_non_null(strstr(error.text, wanted));
+            record_table_close(&table);
+            *damaged[0] ^= 1;
+            *damaged[1] ^= 1;
+        }
+    }
+    frames_clear(&frames);
+}
+
+/* Two frames in the place of two others, sound and as long in all, but not each. */
+static void lengths_that_changed_places(void **state)
+{
+    (void)state;
+    struct frames before = {0};
+    struct frames after = {0};
+    struct record_table table = {0};
+    struct cadre_error error = {0};
+    uint8_t to[200];
+    cadre_string records[2];
+    frames_add_pattern(&before, 0, 50);
+    frames_add_pattern(&before, 1, 60);
+    frames_add_pattern(&after, 0, 60);
+    frames_add_pattern(&after, 1, 50);
+    char path[256];
+    snprintf(path, sizeof path, "%s", frames_write(&before, "places"));
+    ASSERT_OK(record_table_open(&table, path, NULL, &options, true, &error));
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, after.bytes, after.size, 0), (ssize_t)after.size);
+    close(fd);
+    const size_t numbers[] = {0, 1};
+    assert_int_equal(read_each(&table, numbers, 2, to, records, &error), CADRE_DATA_LOSS);
+    assert_non_null(
+        strstr(error.text, "record 0 at offset 0: its length is not that of the index"));
+    record_table_close(&table);
+    frames_clear(&before);
+    frames_clear(&after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_of_any_distance),
         cmocka_unit_test(indexes_that_are_refused),
         cmocka_unit_test(places_that_cannot_be),
+        cmocka_unit_test(places_of_records_that_are_alike),
+        cmocka_unit_test(damage_among_many_runs),
+        cmocka_unit_test(lengths_that_changed_places),
         cmocka_unit_test(kept_and_found_again),
         cmocka_unit_test(rewritten_with_the_same_size),
         cmocka_unit_test(replaced_while_it_is_read),

@@ -212,8 +212,7 @@ static void *read_records(void *user)
             .count = 1};
         after += atomic_load(reading->cut) ? 1 : 0;
         record_table_locate(&run);
-        record_table_prefetch(&run);
-        cadre_status status = record_table_read(&run, bytes, &record, &error);
+        cadre_status status = record_table_read(&run, 1, bytes, &record, &error);
         size_t start = reading->frames->starts[run.first];
         if (status == CADRE_OK &&
             (record.size != run.bytes - 16 ||

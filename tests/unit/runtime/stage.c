@@ -103,7 +103,12 @@ static void send_plan(struct stage *stage, uint32_t source)
         .checkpoint_at = POSITION_NONE,
         .halt_at = POSITION_NONE};
     memset(down.plan.key, (int)stage->generation.number, sizeof down.plan.key);
-    send_roster(stage, &down);
+    bool second = stage->generation.number % 2 == 0;
+    if (stage->roster_count > 1 && (second || stage->job->spreads)) {
+        stage_send_parts(stage, &down);
+    } else {
+        send_roster(stage, &down);
+    }
     if (stage->generation.number == stage->job->kills_at_generation) {
         program_signal(&stage->attempts[stage->job->kills].program, SIGKILL);
     }

@@ -38,6 +38,7 @@ struct stage_job {
     uint64_t resume;        /* goes on from a checkpoint of this position ... */
     const char *restore;    /* ... with this manifest */
     bool rotates;           /* each plan gives all members other ranks */
+    bool spreads;           /* the tasks get all rosters in parts; else those of even generations */
     const char *const *environment; /* for all tasks; ended by NULL; or NULL */
 };
 

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/model/roster_tree.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "stage_state.h"
@@ -163,6 +164,28 @@ void stage_collect(struct stage *stage)
 }
 
 /* One for each run, below the only one of this process. */
+void stage_send_parts(struct stage *stage, const struct task_down *down)
+{
+    struct task_down part = *down;
+    struct roster_entry entries[STAGE_TASKS_MAX];
+    part.plan.members = (uint32_t)down->plan.roster_count;
+    part.plan.roster = entries;
+    for (uint32_t own = 0; own < stage->roster_count; own++) {
+        uint32_t first = roster_first_child(own);
+        part.plan.roster_count = 0;
+        for (uint32_t rank = stage->roster_count; rank-- > 0;) {
+            bool child = rank >= first && rank < first + ROSTER_FAN_OUT;
+            bool parent = own > 0 && rank == roster_parent(own);
+            if (own == 0 || rank == own || child || parent) {
+                struct roster_entry *entry = &entries[part.plan.roster_count++];
+                *entry = down->plan.roster[rank];
+                entry->rank = rank;
+            }
+        }
+        stage_send(stage->roster[own], &part);
+    }
+}
+
 void stage_make_folder(char folder[STAGE_FOLDER_BYTES])
 {
     static const char *all;

@@ -67,6 +67,9 @@ struct stage {
 void stage_start(struct stage *stage, uint32_t slot);
 /* Sends a message to an attempt. */
 void stage_send(struct attempt *attempt, const struct task_down *down);
+/* Sends a plan: to each member only its own entry of the roster and those of its neighbours, but to
+ * rank 0 all. */
+void stage_send_parts(struct stage *stage, const struct task_down *down);
 /* Makes the folder that all tasks share. */
 void stage_make_folder(char folder[STAGE_FOLDER_BYTES]);
 /* Waits for a message, and handles it. False when no attempt runs. */

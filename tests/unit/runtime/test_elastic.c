@@ -43,6 +43,49 @@ static void any_number_of_tasks_is_the_same(void **state)
     }
 }
 
+/* Three levels of ranks: 0, then 1 to 4, then 5 and 6. */
+static void a_roster_in_parts_is_passed_on(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    struct stage_job job = elastic_job(7, 1, NULL);
+    job.spreads = true;
+    elastic_check(&job, UINT32_MAX, &end);
+    elastic_check_consumption(&end);
+    assert_int_equal(end.generations, 1);
+    stage_end_free(&end);
+}
+
+/* Task 3 dies in a step; then one that passes the next roster on, or the last rank, dies before the
+ * others have it. */
+static void a_loss_while_a_roster_is_passed_on_is_survived(void **state)
+{
+    (void)state;
+    static const uint32_t lost[] = {0, 1, 6};
+    for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
+        struct stage_end end;
+        const char *const environment[] = {"DIE_BEFORE=3:7", NULL};
+        struct stage_job job = elastic_job(7, 1, environment);
+        job.spreads = true;
+        job.kills_at_generation = 2;
+        job.kills = lost[i];
+        stage_run(&job, &end);
+        if (!end.done) {
+            elastic_show(&end);
+        }
+        assert_true(end.done);
+        for (uint32_t task = 0; task < 7; task++) {
+            char line[256];
+            elastic_outcome(end.printed[task], line);
+            assert_true(task == 3 || task == lost[i] || strcmp(line, elastic_undisturbed) == 0);
+        }
+        elastic_check_consumption(&end);
+        assert_int_equal(end.generations, 3);
+        assert_int_equal(end.roster, 5);
+        stage_end_free(&end);
+    }
+}
+
 /* One of three dies; the two others end the job. */
 static void check_loss(const char *fault, uint32_t dead)
 {
@@ -353,6 +396,8 @@ int main(int argc, char **argv)
     elastic_self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_tasks_is_the_same),
+        cmocka_unit_test(a_roster_in_parts_is_passed_on),
+        cmocka_unit_test(a_loss_while_a_roster_is_passed_on_is_survived),
         cmocka_unit_test(a_loss_in_a_step_is_survived),
         cmocka_unit_test(a_loss_in_an_evaluation_is_survived),
         cmocka_unit_test(a_loss_between_steps_is_survived),

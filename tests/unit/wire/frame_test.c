@@ -17,12 +17,12 @@ static void preambles(void **state)
     (void)state;
     uint8_t preamble[FRAME_PREAMBLE_BYTES];
     frame_preamble_write(preamble);
-    assert_memory_equal(preamble, "CADRE\0\7\0", 8);
+    assert_memory_equal(preamble, "CADRE\0\10\0", 8);
     assert_ok(frame_preamble_check(preamble, "the daemon", &error), &error);
     preamble[7] = 2;
     assert_error(frame_preamble_check(preamble, "the daemon", &error), CADRE_FAILED_PRECONDITION,
-        &error, "the daemon has version 519 of the frames");
-    assert_non_null(strstr(error.text, "version 7;"));
+        &error, "the daemon has version 520 of the frames");
+    assert_non_null(strstr(error.text, "version 8;"));
     assert_non_null(strstr(error.text, "rebuild the program"));
     assert_error(frame_preamble_check((const uint8_t *)"GET / HT", "the program", &error),
         CADRE_INVALID_ARGUMENT, &error, "the program sends no frames of Cadre");

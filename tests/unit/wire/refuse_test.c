@@ -141,22 +141,6 @@ static void task_down_fields(void **state)
     down = sample_release;
     down.release.published = LIMIT_POSITION + 1;
     assert_error(send_task_down(&down), INVALID, &error, "TaskRelease.published");
-    down = sample_plan;
-    down.plan.source = 2;
-    assert_error(
-        send_task_down(&down), INVALID, &error, "TaskPlan.source is 2; it must be from 0 to 1");
-    down = sample_plan;
-    down.plan.roster_count = 0;
-    assert_error(send_task_down(&down), INVALID, &error, "TaskPlan.roster is empty");
-    struct roster_entry roster[2] = {sample_plan.plan.roster[0], sample_plan.plan.roster[0]};
-    down = sample_plan;
-    down.plan.roster = roster;
-    assert_error(send_task_down(&down), INVALID, &error,
-        "RosterEntry.slot 16383 is there twice (in TaskPlan.roster[1])");
-    roster[1].slot = LIMIT_TASKS_PER_JOB;
-    assert_error(send_task_down(&down), INVALID, &error, "RosterEntry.slot is 16384");
-    roster[1] = (struct roster_entry){.slot = 1, .replicas = 1, .mesh_address = ""};
-    assert_error(send_task_down(&down), INVALID, &error, "RosterEntry.incarnation is 0");
     down = (struct task_down){.type = TASK_DOWN_REFUSED, .refused = {.code = CADRE_OK}};
     assert_error(send_task_down(&down), INVALID, &error, "Refused.code is 0");
     down = (struct task_down){.type = TASK_DOWN_GOODBYE};

@@ -101,6 +101,7 @@ const struct sample samples[] = {
     {"task_down values kept", &kinds[KIND_task_down], &values_kept},
     {"task_down plan", &kinds[KIND_task_down], &sample_plan},
     {"task_down plan, without a source", &kinds[KIND_task_down], &plan_without_members},
+    {"task_down plan, a part", &kinds[KIND_task_down], &sample_part},
     {"task_down plan, bare", &kinds[KIND_task_down], &plan_bare},
     {"task_down release", &kinds[KIND_task_down], &sample_release},
     {"task_down release, marks at 0", &kinds[KIND_task_down], &release_zero},

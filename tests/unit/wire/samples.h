@@ -38,6 +38,7 @@ extern const struct metrics_response sample_metrics;
 extern const struct task_up sample_hello;
 extern const struct task_up sample_arrive;
 extern const struct task_down sample_plan;
+extern const struct task_down sample_part;
 extern const struct task_down sample_release;
 extern const struct agent_up sample_agent_hello;
 extern const struct agent_up sample_agent_arrived;

@@ -247,6 +247,23 @@ static const struct task_down plan_without_members = {
             .halt_kind = HALT_STOP,
         },
 };
+static const struct roster_entry roster_part[] = {
+    {.slot = 7, .incarnation = 9, .replicas = 2, .mesh_address = "10.0.0.1:1", .rank = 16383},
+    {.slot = 9, .incarnation = 1, .replicas = 2, .mesh_address = "10.0.0.2:1", .rank = 4095},
+};
+const struct task_down sample_part = {
+    .type = TASK_DOWN_PLAN,
+    .plan =
+        {
+            .generation = {1, 2},
+            .roster = roster_part,
+            .roster_count = 2,
+            .members = 16384,
+            .source = 16383,
+            .checkpoint_at = POSITION_NONE,
+            .halt_at = POSITION_NONE,
+        },
+};
 static const struct task_down plan_bare = {
     .type = TASK_DOWN_PLAN,
     .plan =

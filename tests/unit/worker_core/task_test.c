@@ -425,6 +425,38 @@ static void test_plans_that_do_not_count(void **state)
     assert_int_equal(joining.core.phase, TASK_EXIT);
 }
 
+/* Its own entry, and those of its neighbours, in any order. */
+static void test_a_plan_with_a_part_of_the_roster(void **state)
+{
+    (void)state;
+    const struct roster_entry part[] = {
+        {.slot = 9, .incarnation = 4, .replicas = 2, .mesh_address = "127.0.0.1:1", .rank = 601},
+        {.slot = 1, .incarnation = 5, .replicas = 2, .mesh_address = "127.0.0.1:2", .rank = 150},
+        {.slot = 3, .incarnation = 7, .replicas = 2, .mesh_address = "127.0.0.1:3", .rank = 37},
+    };
+    struct task_down plan = {.type = TASK_DOWN_PLAN,
+        .plan = {.generation = FIRST,
+            .roster = part,
+            .roster_count = 3,
+            .members = 700,
+            .source = 150,
+            .checkpoint_at = POSITION_NONE,
+            .halt_at = POSITION_NONE}};
+    struct fixture source = fixture_make();
+    down(&source, &plan);
+    assert_int_equal(source.core.phase, TASK_SYNC);
+    assert_true(source.core.clean); /* rank 150, so others take its state */
+    plan.plan.source = 699;
+    struct fixture other = fixture_make();
+    down(&other, &plan);
+    assert_int_equal(other.core.phase, TASK_SYNC);
+    assert_false(other.core.clean);
+    plan.plan.source = 700;
+    struct fixture lost = fixture_make();
+    down(&lost, &plan);
+    expect(&lost, "exit void: the plan's source is not in its roster\nchanged\n");
+}
+
 static void test_reconnect_resends_everything(void **state)
 {
     (void)state;
@@ -546,6 +578,7 @@ int main(void)
         cmocka_unit_test(test_torn_apply_is_dirty),
         cmocka_unit_test(test_behind_receives_and_is_dirty_meanwhile),
         cmocka_unit_test(test_plans_that_do_not_count),
+        cmocka_unit_test(test_a_plan_with_a_part_of_the_roster),
         cmocka_unit_test(test_reconnect_resends_everything),
         cmocka_unit_test(test_checkpoint_is_known_in_time),
         cmocka_unit_test(test_void_exits),

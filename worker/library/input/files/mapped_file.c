@@ -16,8 +16,8 @@
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 
-#define CACHE_LINE     64
-#define PREFETCH_LINES 4
+#define CACHE_LINE         64
+#define PREFETCH_BYTES_MAX 512
 
 /* A row in the list that the handler reads. Rows are never freed, for a handler may be reading one
  * on another thread, but used again. `version` is odd while a row changes. */
@@ -202,9 +202,10 @@ bool mapped_file_copy(const struct mapped_file *file, uint64_t offset, void *to,
 void mapped_file_prefetch(const struct mapped_file *file, uint64_t offset, size_t count)
 {
     const uint8_t *from = file->bytes + offset;
-    size_t lines = (count + CACHE_LINE - 1) / CACHE_LINE;
-    for (size_t i = 0; i < lines && i < PREFETCH_LINES; i++) {
-        __builtin_prefetch(from + i * CACHE_LINE);
+    const uint8_t *end = from + (count < PREFETCH_BYTES_MAX ? count : PREFETCH_BYTES_MAX);
+    from -= offset % CACHE_LINE; /* the mapping begins with a page */
+    for (; from < end; from += CACHE_LINE) {
+        __builtin_prefetch(from, 0, 2);
     }
 }
 

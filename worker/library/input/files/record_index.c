@@ -124,6 +124,9 @@ cadre_status record_index_add(
 uint64_t record_index_offset(const struct record_index *index, uint64_t number)
 {
     CADRE_ASSERT(number <= index->count);
+    if (index->frame_bytes != 0) {
+        return number * index->frame_bytes;
+    }
     if (number == index->count) {
         return index->end;
     }
@@ -142,6 +145,9 @@ uint64_t record_index_offset(const struct record_index *index, uint64_t number)
 
 void record_index_prefetch(const struct record_index *index, uint64_t number)
 {
+    if (index->frame_bytes != 0) {
+        return;
+    }
     const uint8_t *group = index->groups + number / RECORD_INDEX_GROUP * group_bytes(index->width);
     __builtin_prefetch(group);
     __builtin_prefetch(
@@ -207,8 +213,9 @@ static cadre_status check_header(const struct header *header, size_t size,
     return CADRE_OK;
 }
 
-/* Frames follow one another from the start to the end of the file. */
-static bool frames_fill_file(const struct record_index *index)
+/* Whether frames follow one another from the start to the end of the file; finds out whether they
+ * are alike. */
+static bool frames_fill_file(struct record_index *index)
 {
     uint64_t before = 0;
     if (index->count == 0) {
@@ -217,14 +224,23 @@ static bool frames_fill_file(const struct record_index *index)
     if (record_index_offset(index, 0) != 0) {
         return false;
     }
+    uint64_t first_bytes = record_index_offset(index, 1);
+    bool alike = true;
     for (uint64_t i = 1; i <= index->count; i++) {
         uint64_t offset = record_index_offset(index, i);
         if (offset < before || offset - before < RECORD_FRAME_BYTES || offset > index->end) {
             return false;
         }
+        alike = alike && offset - before == first_bytes;
         before = offset;
     }
+    index->frame_bytes = alike ? first_bytes : 0;
     return true;
+}
+
+void record_index_finish(struct record_index *index)
+{
+    (void)frames_fill_file(index); /* as the reader saw it that added them */
 }
 
 cadre_status record_index_unpack(void *memory, size_t size, const struct record_index_file *file,

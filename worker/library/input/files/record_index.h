@@ -14,9 +14,10 @@
 
 /* Zeroed: of a file without records. */
 struct record_index {
-    uint64_t count; /* records */
-    uint64_t end;   /* where the last one ends: the size of the file */
-    uint32_t width; /* bytes of a difference: 2, 4 or 8; 0 without records */
+    uint64_t count;       /* records */
+    uint64_t end;         /* where the last one ends: the size of the file */
+    uint32_t width;       /* bytes of a difference: 2, 4 or 8; 0 without records */
+    uint64_t frame_bytes; /* of each record, once the index is whole; 0: they are not alike */
     uint8_t *groups;
     void *memory; /* malloc'ed, in which the groups lie */
     size_t room;  /* groups that there is memory for, while it is made */
@@ -34,6 +35,10 @@ void record_index_clear(struct record_index *index);
 /* Adds the record that begins at `offset`, above those of all before. */
 cadre_status record_index_add(
     struct record_index *index, uint64_t offset, struct cadre_error *error);
+
+/* Call it once `end` is set and no more are added: offsets of records that are alike are computed
+ * from then on, not looked up. */
+void record_index_finish(struct record_index *index);
 
 /* The offset of record `number` < count, or, for count, where the last one ends. */
 uint64_t record_index_offset(const struct record_index *index, uint64_t number);

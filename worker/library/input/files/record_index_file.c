@@ -91,6 +91,7 @@ static cadre_status record_index_build(const char *path, const struct record_opt
         record_index_clear(&index);
         return status;
     }
+    record_index_finish(&index);
     *ret_index = index;
     return CADRE_OK;
 }

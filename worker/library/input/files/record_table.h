@@ -48,16 +48,14 @@ struct record_run {
 /* Fills in offset and bytes of a run. */
 void record_table_locate(struct record_run *run);
 
-/* Prefetches what record_table_locate reads of a record, or the bytes of a run that is read
- * soon. */
+/* Prefetches what record_table_locate reads of a record. */
 void record_table_prefetch_offset(const struct record_table *table, uint64_t number);
-void record_table_prefetch(const struct record_run *run);
 
-/* Reads and checks the frames of a located run into `to`, which has room for its bytes; `records`
- * gets the place and size of the data of each. DATA_LOSS names the file, the record and the offset:
- * a checksum is wrong, the file was cut short or is another one than that whose places were found.
- */
-cadre_status record_table_read(
-    const struct record_run *run, uint8_t *to, cadre_string records[], struct cadre_error *error);
+/* Reads and checks the frames of located runs one behind the other into `to`, which has room for
+ * their bytes; `records` gets the place and size of the data of each. All tables have one rule.
+ * DATA_LOSS names the file, the record and the offset of the first failure: a checksum is wrong,
+ * the file was cut short or is another one than that whose places were found. */
+cadre_status record_table_read(const struct record_run runs[], size_t run_count, uint8_t *to,
+    cadre_string records[], struct cadre_error *error);
 
 #endif

@@ -14,6 +14,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/plain/plain_state.h"
 #include "worker/library/runtime/strategy/strategy_registry.h"
+#include "worker/library/runtime/task/roster_spread.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/api/show.h"
 
@@ -39,6 +40,7 @@ static cadre_status form_mesh(struct plain *plain, struct cadre_error *error)
     /* Waits are not reported to the coordinator: it measures them by steps, and there are none. */
     const struct membership membership = {
         .environment = plain->environment, .listener = plain->listener};
+    CADRE_TRY(roster_spread(&membership, plain->task, &plain->roster, error));
     CADRE_TRY(check_roster(&plain->roster, error));
     CADRE_TRY(membership_post(&membership, &plain->roster, &mesh, error));
     task_attach_mesh(plain->task, mesh);

@@ -10,6 +10,7 @@
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/task/membership.h"
+#include "worker/library/runtime/task/roster_spread.h"
 
 /* --- the mesh --- */
 
@@ -128,7 +129,11 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
         }
         generation_close_mesh(strategy);
         struct generation generation = roster.generation;
-        status = check_roster(strategy, &roster, error);
+        const struct membership membership = membership_of(strategy);
+        status = roster_spread(&membership, strategy->task, &roster, error);
+        if (status == CADRE_OK) {
+            status = check_roster(strategy, &roster, error);
+        }
         if (status != CADRE_OK) {
             task_roster_clear(&roster);
         } else {

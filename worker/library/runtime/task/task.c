@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/model/roster_tree.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/task_state.h"
 
@@ -50,18 +51,20 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
     roster->resume = plan->resume;
     roster->source = plan->source;
     memcpy(roster->key, plan->key, sizeof roster->key);
-    roster->members = calloc(plan->roster_count, sizeof *roster->members);
-    roster->slots = calloc(plan->roster_count, sizeof *roster->slots);
+    roster->part = plan->members > 0;
+    roster->members = calloc(plan_member_count(plan), sizeof *roster->members);
+    roster->slots = calloc(plan_member_count(plan), sizeof *roster->slots);
     if (roster->members != NULL && roster->slots != NULL) {
-        roster->member_count = (uint32_t)plan->roster_count;
-        for (uint32_t i = 0; i < roster->member_count; i++) {
+        roster->member_count = plan_member_count(plan);
+        for (size_t i = 0; i < plan->roster_count; i++) {
             const struct roster_entry *entry = &plan->roster[i];
-            snprintf(roster->members[i].address, sizeof roster->members[i].address, "%s",
+            uint32_t rank = plan_rank(plan, i);
+            snprintf(roster->members[rank].address, sizeof roster->members[rank].address, "%s",
                 entry->mesh_address);
-            roster->members[i].replicas = entry->replicas;
-            roster->slots[i] = entry->slot;
+            roster->members[rank].replicas = entry->replicas;
+            roster->slots[rank] = entry->slot;
             if (entry->slot == task->core.slot && entry->incarnation == task->core.incarnation) {
-                roster->rank = i;
+                roster->rank = rank;
             }
         }
     }

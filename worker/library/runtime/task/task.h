@@ -24,6 +24,7 @@ struct task_roster {
     uint32_t member_count;
     struct mesh_member *members; /* owned; by rank */
     uint32_t *slots;             /* owned; by rank */
+    bool part;                   /* only the entries of this task and its neighbours are there */
     uint8_t key[MESH_KEY_BYTES];
 };
 
