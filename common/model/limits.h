@@ -40,7 +40,7 @@
 #define LIMIT_FRAME_BYTES       (4 * 1024 * 1024)  /* one frame or gRPC control message */
 #define LIMIT_UNPACK_BYTES      (32 * 1024 * 1024) /* memory of one unpacked message */
 #define LIMIT_ADDRESS_BYTES     64
-#define LIMIT_WINDOW_STEPS      64 /* admission window: 1 to 64 steps */
+#define LIMIT_WINDOW_STEPS      256 /* admission window: 1 to 256 steps */
 #define LIMIT_JOB_KEY_BYTES     32
 #define LIMIT_SHA256_BYTES      32
 

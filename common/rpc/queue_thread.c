@@ -3,11 +3,11 @@
  * through which it hands events over. Used by loop.c after the first rpc_loop_fd(). */
 #include "common/rpc/loop_state.h"
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,17 +63,6 @@ static void *forward_events(void *user)
     return NULL;
 }
 
-/* The thread takes no signals: they belong to the threads of the program. */
-static int start_thread(struct rpc_queue_thread *queue_thread)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&queue_thread->thread, NULL, forward_events, queue_thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 cadre_status rpc_queue_thread_open(
     grpc_completion_queue *queue, struct rpc_queue_thread **ret_thread, struct cadre_error *error)
 {
@@ -90,7 +79,7 @@ cadre_status rpc_queue_thread_open(
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&queue_thread->came, &attributes);
     pthread_condattr_destroy(&attributes);
-    int failed = start_thread(queue_thread);
+    int failed = thread_start(&queue_thread->thread, forward_events, queue_thread);
     if (failed != 0) {
         pthread_mutex_destroy(&queue_thread->lock);
         pthread_cond_destroy(&queue_thread->came);

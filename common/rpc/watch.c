@@ -4,12 +4,12 @@
  * any more. */
 #include "common/rpc/watch.h"
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "common/rpc/io_hooks.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -127,18 +127,6 @@ static void *wait_for_watch(void *user)
     }
 }
 
-/* The thread takes no signals: they belong to the threads of the program. */
-static int start_thread(struct rpc_watch *watch)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&watch->thread, NULL, wait_for_watch, watch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    watch->has_thread = failed == 0;
-    return failed;
-}
-
 static int open_own_set(struct rpc_watch *watch)
 {
     struct epoll_event quit = {.events = EPOLLIN, .data.u64 = QUIT};
@@ -148,7 +136,9 @@ static int open_own_set(struct rpc_watch *watch)
         epoll_ctl(watch->set, EPOLL_CTL_ADD, watch->quit_fd, &quit) != 0) {
         return errno;
     }
-    return start_thread(watch);
+    int failed = thread_start(&watch->thread, wait_for_watch, watch);
+    watch->has_thread = failed == 0;
+    return failed;
 }
 
 static void close_own_set(struct rpc_watch *watch)

@@ -284,7 +284,7 @@ enum core_record_type {
     CORE_RECORD_WATERMARK,   /* released up to; written before it is sent, its fsync may lag */
     CORE_RECORD_CONSUMED,    /* what is committed of an epoch; newest wins; its fsync may lag */
     CORE_RECORD_STREAM,      /* a dataset of the job */
-    CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; before the release that carries it */
+    CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; written before a release that reaches it */
     CORE_RECORD_CHECKPOINT,  /* published */
     CORE_RECORD_DONE,        /* final generation and position; before bye */
     CORE_RECORD_TASK_EXIT,   /* how a task ended */

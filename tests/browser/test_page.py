@@ -166,6 +166,20 @@ def test_the_keyboard_reaches_the_logs():
         page.check_quiet()
 
 
+def test_a_key_right_after_a_dialog_closes():
+    """Until the next picture its button has the focus still."""
+    with Standin() as standin, Browser() as page:
+        opened(page, standin, "")
+        page.press("?")
+        page.wait_text("the list of workers", "#dialog")
+        had, hash_ = page.run("const dialog = document.getElementById('dialog'); const key = () => "
+                              "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'w', bubbles: "
+                              "true})); key(); const before = location.hash; dialog.close(); key(); "
+                              "return [before, location.hash]")
+        check_equal(had, "", "a key in the dialog")
+        check_equal(hash_, "#/workers", "a key behind it")
+
+
 def test_charts_and_the_timeline_are_read_by_keys():
     from selenium.webdriver.common.keys import Keys
     with Standin() as standin, Browser() as page:

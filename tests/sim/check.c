@@ -371,10 +371,10 @@ static void check_ends(struct sim *sim, const struct job *job, uint64_t up_to)
         if (segment->from + segment->taken < segment->steps) {
             return;
         }
-        uint64_t ahead = end + TASK_STEPS_BEHIND_RUN;
+        uint64_t ahead = end + sim->behind_steps;
         end += segment->taken;
         uint64_t due = end > ahead ? end : ahead + 1;
-        const struct stream_position *at = &job->durable->at[segment->stream];
+        const struct stream_position *at = &job->stored->at[segment->stream];
         bool known = at->stream != 0 && (at->epoch > segment->epoch ||
                                             (at->epoch == segment->epoch && at->steps != 0));
         if (segment->stream != 0 && end > mesh->resume && up_to >= due && !known) {
@@ -458,7 +458,9 @@ void check_release(struct sim *sim, const struct job *job, const struct task_rel
             (ull)job->id.n, (ull)release->up_to, (ull)job->stored->watermark);
     }
     check_controls(sim, job, release);
-    check_ends(sim, job, release->up_to);
+    if (release->up_to > mesh->admitted) {
+        check_ends(sim, job, release->up_to);
+    }
 }
 
 /* Rule 17: all are at the recorded stop, and that is saved. */

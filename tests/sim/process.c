@@ -333,6 +333,7 @@ static void born(struct sim *sim, uint32_t index)
     task_core_init(&process->core, process->ref.slot, process->ref.incarnation, plan->replicas,
         index, "virtual");
     layout_begin(sim, process);
+    process->core.behind_steps = sim->behind_steps;
     process->core.plain = plan->keeps_state;
     process->core.verifies_losses = values_verify_losses(sim, &sim->jobs[process->job]);
     schedule(sim, TICK_US, ON_TASK_TICK, 0, process->incarnation, index);

@@ -20,7 +20,7 @@ trap 'rm -rf "$folder"' EXIT
     "$source"/common/pure/*.c "$source"/common/model/*.c \
     "$source"/coordinator/core/*/*.c "$source"/coordinator/engine/hold.c \
     "$source"/coordinator/engine/outdated.c "$source"/coordinator/engine/placements.c \
-    "$source"/coordinator/engine/messages.c "$source"/coordinator/engine/messages_ps_job.c \
+    "$source"/coordinator/engine/messages*.c \
     "$source"/coordinator/store/memory_job.c "$source"/coordinator/store/memory_view.c \
     "$source"/coordinator/store/memory_walk.c "$source"/coordinator/store/restore.c \
     "$source"/coordinator/store/rows.c "$source"/common/base/error.c "$source"/common/base/fault.c \

@@ -553,19 +553,25 @@ static void run(struct sim *sim)
     sim->panic = NULL;
 }
 
+static void set_seed(struct sim *sim, uint64_t seed)
+{
+    CADRE_ASSERT(TASK_STEPS_BEHIND_RUN == 2 << 5);
+    sim->seed = seed;
+    sim->prng = (struct prng){.state = prng_mix(seed)};
+    sim->behind_steps = UINT32_C(2) << prng_mix(~seed) % 6;
+}
+
 void sim_run_scenario(struct sim *sim, uint64_t seed)
 {
     world_reset(sim);
-    sim->seed = seed;
-    sim->prng = (struct prng){.state = prng_mix(seed)};
+    set_seed(sim, seed);
     run(sim);
 }
 
 void sim_run(struct sim *sim, uint64_t seed, uint32_t agents)
 {
     world_reset(sim);
-    sim->seed = seed;
-    sim->prng = (struct prng){.state = prng_mix(seed)};
+    set_seed(sim, seed);
     scenario_draw(&sim->scenario, &sim->prng, agents, scenario_world(seed));
     run(sim);
 }

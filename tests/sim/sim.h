@@ -342,6 +342,7 @@ struct coordinator {
 
 struct sim {
     uint64_t seed;
+    uint32_t behind_steps; /* that tasks claim behind a run; few, so that it is often too few */
     struct prng prng;
     struct scenario scenario;
     struct queue queue;

@@ -32,7 +32,7 @@ struct agent_options {
 #define AGENT_STREAMS(slots) (LIMIT_STREAMS + 4 * (slots))
 
 /* Epochs that ended, kept for each generation: what they consumed is sent again. */
-#define AGENT_CONSUMED_MAX 6
+#define AGENT_CONSUMED_MAX 66
 
 /* The memory of a core for so many slots (1 to LIMIT_SLOTS_PER_WORKER); alignment of max_align_t.
  */

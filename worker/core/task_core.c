@@ -326,6 +326,7 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
     core->checkpoint_at = POSITION_NONE;
     core->halt_at = POSITION_NONE;
     core->published = POSITION_NONE;
+    core->behind_steps = TASK_STEPS_BEHIND_RUN;
     core->window_steps = TASK_WINDOW_START_STEPS;
     core->window_least = TASK_WINDOW_START_STEPS;
     task_copy_text(core->mesh_address, sizeof(core->mesh_address), mesh_address);

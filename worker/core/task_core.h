@@ -13,13 +13,13 @@
  * release, and when half of it takes less than SHORT, because messages then cost more than steps.
  * It halves again when half of it takes more than LONG, because halts would take effect late. */
 #define TASK_WINDOW_START_STEPS   2
-#define TASK_WINDOW_HALF_SHORT_US 5000
+#define TASK_WINDOW_HALF_SHORT_US 25000
 #define TASK_WINDOW_HALF_LONG_US  100000
 
-/* So many steps behind a run are claimed before its successor is known: as many as take longer than
- * a release takes. Of each run a message arrives before more than these of the next are released,
- * so that at most so many runs are not recorded (TASK_CONSUMED_MAX). */
-#define TASK_STEPS_BEHIND_RUN 4
+/* So many steps behind a run are claimed before its successor is known, so that short runs share a
+ * message. What the ended ones consumed goes before it, and is kept to be sent again: so at most so
+ * many runs are not recorded (TASK_CONSUMED_MAX). */
+#define TASK_STEPS_BEHIND_RUN 64
 
 enum task_phase {
     TASK_JOIN = 1, /* in no generation yet */
@@ -31,7 +31,7 @@ enum task_phase {
 
 /* Epochs that the program left in this generation: their consumption is sent again on each
  * connection, because the daemon or the coordinator may have been restarted. */
-#define TASK_CONSUMED_MAX 6
+#define TASK_CONSUMED_MAX (TASK_STEPS_BEHIND_RUN + 2)
 
 struct task_consumed {
     struct cursor cursor;
@@ -69,6 +69,7 @@ struct task_core {
     bool report_due;           /* froze while applying: the report waits for APPLIED */
     bool connected;
     bool finished;         /* the program called cadre_finish in this generation */
+    uint32_t behind_steps; /* claimed behind a run; the simulator draws it */
     uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
     uint32_t window_least; /* the widest that waits for releases made: time alone does not narrow it
                             * further */
@@ -79,8 +80,9 @@ struct task_core {
     struct consumption consumption; /* of the cursor's epoch, over the steps that are applied */
     struct task_consumed consumed[TASK_CONSUMED_MAX]; /* the newest is the last */
     uint32_t consumed_count;
-    bool warm;  /* until its first SYNCED: the job ran before it, it prepares alone */
-    bool joins; /* warm, and its program has come to a step of join_stream */
+    uint32_t consumed_unsent; /* of them, the newest: the next arrival is sent behind them */
+    bool warm;                /* until its first SYNCED: the job ran before it, it prepares alone */
+    bool joins;               /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
     uint64_t join_epoch;      /* the newest epoch of that stream that a WARM named; or 0 */
     bool begun;               /* the program waits for step `position`, or is inside it: */
@@ -208,7 +210,7 @@ struct task_action {
     char text[LIMIT_TEXT_BYTES]; /* of ABORT_MESH and EXIT_VOID */
 };
 
-#define TASK_ACTIONS_PER_STEP_MAX 16
+#define TASK_ACTIONS_PER_STEP_MAX (TASK_CONSUMED_MAX + 16)
 
 struct task_actions {
     struct task_action items[TASK_ACTIONS_PER_STEP_MAX];

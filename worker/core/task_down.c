@@ -141,6 +141,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     core->generation = plan->generation;
     core->resume = plan->resume;
     core->consumed_count = 0;
+    core->consumed_unsent = 0;
     core->ready = plan->resume;
     core->arrived = plan->resume;
     core->claimed = false;

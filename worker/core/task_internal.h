@@ -31,7 +31,7 @@ void task_send_hello(const struct task_core *core, struct task_actions *out);
 /* `up_to` and `applied`, with the run, consumption and verified position behind them. */
 void task_send_arrive(struct task_core *core, struct task_actions *out);
 /* Sends again the consumption of the epochs that it left, with the values of then. */
-void task_send_consumed(const struct task_core *core, struct task_actions *out);
+void task_send_consumed(struct task_core *core, struct task_actions *out);
 /* The newest part, unless there is none or it is known to be published. */
 void task_send_part(const struct task_core *core, struct task_actions *out);
 /* The notice to leave or save, if there is one. */

@@ -71,9 +71,35 @@ void task_send_hello(const struct task_core *core, struct task_actions *out)
     };
 }
 
+/* The newest `count` of the epochs that the program left. */
+static void send_consumed(struct task_core *core, uint32_t count, struct task_actions *out)
+{
+    CADRE_ASSERT(core->consumed_count <= TASK_CONSUMED_MAX);
+    CADRE_ASSERT(count <= core->consumed_count);
+    core->consumed_unsent = 0; /* those before it was connected are sent when it is */
+    for (uint32_t i = core->consumed_count - count; i < core->consumed_count; i++) {
+        const struct task_consumed *consumed = &core->consumed[i];
+        CADRE_ASSERT(consumed->applied <= core->position); /* in this generation */
+        struct task_up *up = task_send_say(core, out, TASK_UP_ARRIVE);
+        if (up != NULL) {
+            up->arrive = (struct task_arrive){.generation = core->generation,
+                .up_to = consumed->applied,
+                .applied = consumed->applied,
+                .cursor = consumed->cursor,
+                .consumption = consumed->consumption};
+        }
+    }
+}
+
+void task_send_consumed(struct task_core *core, struct task_actions *out)
+{
+    send_consumed(core, core->consumed_count, out);
+}
+
 void task_send_arrive(struct task_core *core, struct task_actions *out)
 {
     CADRE_ASSERT(core->generation.number > 0);
+    send_consumed(core, core->consumed_unsent, out);
     CADRE_ASSERT(core->arrived >= core->released);
     CADRE_ASSERT(core->sent_applied <= core->position); /* watermarks never decrease */
     CADRE_ASSERT(core->wanted_sent <= core->wanted);
@@ -92,23 +118,6 @@ void task_send_arrive(struct task_core *core, struct task_actions *out)
             .consumption = core->consumption,
             .verified = core->verified,
         };
-    }
-}
-
-void task_send_consumed(const struct task_core *core, struct task_actions *out)
-{
-    CADRE_ASSERT(core->consumed_count <= TASK_CONSUMED_MAX);
-    for (uint32_t i = 0; i < core->consumed_count; i++) {
-        const struct task_consumed *consumed = &core->consumed[i];
-        CADRE_ASSERT(consumed->applied <= core->position); /* in this generation */
-        struct task_up *up = task_send_say(core, out, TASK_UP_ARRIVE);
-        if (up != NULL) {
-            up->arrive = (struct task_arrive){.generation = core->generation,
-                .up_to = consumed->applied,
-                .applied = consumed->applied,
-                .cursor = consumed->cursor,
-                .consumption = consumed->consumption};
-        }
     }
 }
 
@@ -224,7 +233,7 @@ static uint64_t task_send_reachable(const struct task_core *core)
     if (core->ready < end) {
         end = core->ready;
     } else if (!core->plain && end < POSITION_MAX && core->wanted > core->resume) {
-        end += TASK_STEPS_BEHIND_RUN;
+        end += core->behind_steps;
     }
     if (up_to > end) {
         up_to = end;
@@ -251,15 +260,17 @@ static void adapt_window(struct task_core *core)
     CADRE_ASSERT(core->window_steps <= LIMIT_WINDOW_STEPS);
 }
 
-/* Sends an arrival when it is worth a message: each half window, and when nothing is left in hand;
- * at once when `asked`. So the control plane costs two messages a window at most. A run that ends
- * with steps in hand is reported with the next one, or by a tick. */
+/* Sends an arrival when it is worth a message: each half window, when little is left in hand and
+ * more can be claimed, and when nothing is left; at once when `asked`. So the control plane costs
+ * two messages a window at most. A run that ends with steps in hand is reported with a later one,
+ * or by a tick. */
 bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
         return false; /* rule 2: only a task in RUN claims steps */
     }
     uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
+    uint64_t few = half < core->behind_steps / 4 ? half : core->behind_steps / 4;
     bool unsent = core->position > core->sent_applied;
     bool over = unsent && core->position - core->sent_applied >= half;
     if (over) {
@@ -269,7 +280,8 @@ bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
     bool more = up_to > core->arrived;
     bool ends = core->position == epoch_end(core) || core->position == core->ready;
     bool due = over || (unsent && ends && core->arrived == core->position);
-    if (!due && (!more || (!asked && core->arrived > core->position))) {
+    bool low = core->arrived - core->position <= few;
+    if (!due && (!more || (!asked && !low))) {
         return false;
     }
     CADRE_ASSERT(up_to >= core->arrived);

@@ -101,6 +101,7 @@ void task_on_stalled(struct task_core *core, uint64_t position, struct task_acti
 /* The epoch is left: no later arrival reports it. */
 static void keep_consumed(struct task_core *core)
 {
+    bool unsent = core->position > core->sent_applied;
     if (core->consumption.steps == 0 || core->cursor.stream == 0 ||
         core->position <= core->resume) {
         return;
@@ -114,12 +115,17 @@ static void keep_consumed(struct task_core *core)
     CADRE_ASSERT(core->consumed_count < TASK_CONSUMED_MAX);
     core->consumed[core->consumed_count++] = (struct task_consumed){
         .cursor = core->cursor, .applied = core->position, .consumption = core->consumption};
+    core->consumed_unsent += unsent ? 1 : 0;
+    if (core->consumed_unsent > core->consumed_count) {
+        core->consumed_unsent = core->consumed_count;
+    }
 }
 
-/* Each run is reported before any step of it: a program that left an epoch early has claimed steps
- * of it that belong to the following runs, and only the tasks have that information. A plan begins
- * all runs again, because a joiner has no record of where its run began. Frozen, or before SYNCED,
- * only `begun` is taken, because the position may still change. */
+/* The first run of a generation is reported before any step of it: a plan begins all runs again,
+ * because a joiner has no record of where its run began. Later ones are reported when more steps
+ * are claimed: a program that left an epoch early has claimed steps of it that belong to the
+ * following runs. Frozen, or before SYNCED, only `begun` is taken, because the position may still
+ * change. */
 void task_on_ready(struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
@@ -130,25 +136,23 @@ void task_on_ready(struct task_core *core, const struct task_event *event, struc
     struct cursor cursor = event->cursor;
     cursor.begin = cursor.begin > core->resume ? cursor.begin : core->resume;
     CADRE_ASSERT(cursor.begin <= core->position);
-    bool turned = core->wanted == core->resume || cursor.begin != core->cursor.begin;
+    bool first = core->wanted == core->resume;
     if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
-        /* Of an epoch that is left early, or was before the plan: what it consumed to its end. */
-        bool unsent = core->position > core->sent_applied || core->wanted == core->resume;
-        if (unsent && core->consumption.steps > 0) {
-            task_send_arrive(core, out);
+        if (first && core->consumption.steps > 0) {
+            task_send_arrive(core, out); /* what the epoch before the plan consumed to its end */
         }
         keep_consumed(core);
         core->consumption = event->consumption;
     }
     uint64_t ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
-    bool news = turned || ready > core->ready || cursor.steps != core->cursor.steps;
     CADRE_ASSERT(core->arrived <= POSITION_MAX + LIMIT_WINDOW_STEPS);
     core->ready = ready;
     core->cursor = cursor;
     begin_step(core, &cursor, out);
     task_settle(core, out);
-    bool relay_up = task_arrive(core, news, out);
-    if (turned && !relay_up && core->phase == TASK_RUN) {
+    bool due = first || core->consumed_unsent == TASK_CONSUMED_MAX; /* else the next drops one */
+    bool relay_up = task_arrive(core, due, out);
+    if (due && !relay_up && core->phase == TASK_RUN) {
         task_send_arrive(core, out);
     }
 }

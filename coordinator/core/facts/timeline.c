@@ -73,7 +73,9 @@ static struct step_range *timeline_insert(
 }
 
 /* Rule 23: an epoch's length is recorded as soon as a task with that length has begun the epoch.
- * Steps without a batch (stream 0) have no data that could end. */
+ * The fsync may lag: a plan or a checkpoint behind it syncs it too, and after a lost tail the tasks
+ * that ended the epoch report it again. Steps without a batch (stream 0) have no data that could
+ * end. */
 static void timeline_end(struct core *core, struct job *job, const struct cursor *cursor)
 {
     struct ended *ended = &job->ends[cursor->stream % ENDS_MAX];
@@ -83,7 +85,7 @@ static void timeline_end(struct core *core, struct job *job, const struct cursor
         return;
     }
     *ended = (struct ended){.stream = cursor->stream, .epoch = cursor->epoch};
-    struct core_record *record = record_add(core, job, CORE_RECORD_END_OF_DATA, true);
+    struct core_record *record = record_add(core, job, CORE_RECORD_END_OF_DATA, false);
     record->end_of_data = *cursor;
 }
 

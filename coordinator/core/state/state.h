@@ -19,9 +19,9 @@
 #define NONE UINT32_MAX
 
 /* Step ranges between the lowest position that is known to be applied and the highest arrival. Each
- * covers at least one position, and tasks are within three windows of each other unless they are
- * faulty; beyond this count the oldest are dropped. */
-#define STEP_RANGES_MAX (4 * LIMIT_WINDOW_STEPS)
+ * covers at least one position, and of those that are claimed behind a run none is known; beyond
+ * this count the oldest are dropped, and the mesh alone finds that programs differ in them. */
+#define STEP_RANGES_MAX LIMIT_WINDOW_STEPS
 
 /* Epochs whose recorded length is remembered, so that a program that changes between epochs does
  * not cost a record each time. One that is dropped is recorded again, which changes nothing.

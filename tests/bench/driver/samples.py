@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was measured, round by round, and the tables of medians that are printed of it."""
+import math
 import statistics
 
 from driver import meter
+
+# Student's t for 95 %, two-sided, by degrees of freedom from 1; more have the normal distribution's.
+STUDENT_T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11,
+             2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04)
 
 
 class Samples:
@@ -48,6 +53,18 @@ class Samples:
     def ratio(self, row, base, column, name):
         value, floor = self.median(row, column, name), self.median(base, column, name)
         return value / floor if value is not None and floor else None
+
+    def paired_ratio(self, row, base, column, name):
+        """The geometric mean of the ratios of the measurements that were taken one after the other, and the bounds
+        between which it is with 95 % confidence; None without two pairs."""
+        values, floors = (self.figures.get((key, column, name), []) for key in (row, base))
+        if len(values) != len(floors) or len(values) < 2 or min(values + floors) <= 0:
+            return None
+        logs = [math.log(value / floor) for value, floor in zip(values, floors)]
+        mean, degrees = statistics.fmean(logs), len(logs) - 1
+        quantile = STUDENT_T[degrees - 1] if degrees <= len(STUDENT_T) else 1.96
+        half = quantile * statistics.stdev(logs) / math.sqrt(len(logs))
+        return tuple(math.exp(value) for value in (mean, mean - half, mean + half))
 
     def disturbed(self, row):
         """The worst round of any of the row's columns."""

@@ -117,7 +117,7 @@ static void nothing_behind_a_known_run_is_released_to_a_joiner(void **state)
     assert_int_equal(job_view(s, 1).released, 13); /* the end of the run */
     struct cursor training = {.stream = 1, .epoch = 1, .first = 13, .begin = 13, .steps = 9};
     arrived_at(s, 1, 1, 1, 20, 13, training);
-    expect_output(s, "record! job 1: stream 1 epoch 1 has 9 steps\n"
+    expect_output(s, "record job 1: stream 1 epoch 1 has 9 steps\n"
                      "record! job 1: halt at 13 of stream 1\n"
                      "tell job 1: release g1 to 13, halt\n"
                      "tell task 1/2#3 on link 3: warm\n");

@@ -68,6 +68,37 @@ static void test_the_last_epochs_are_resent(void **state)
     }
 }
 
+/* In the order in which they ended, before what claims steps behind them, and once. */
+static void test_short_epochs_share_a_message(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(1);
+    fixture.core.window_steps = LIMIT_WINDOW_STEPS;
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    assert_int_equal(fixture.core.arrived, 1 + TASK_STEPS_BEHIND_RUN);
+    release(&fixture, fixture.core.arrived);
+    forget(&fixture);
+    uint64_t epoch = 0;
+    for (; fixture.core.sent_applied == 0; epoch++) {
+        assert_int_equal(fixture.core.consumed_unsent, epoch);
+        consumed_step(&fixture, epoch, 1000 + epoch);
+        assert_true(!is_sent(&fixture, "send ") || fixture.core.sent_applied > 0);
+        ready(&fixture, 1 + (uint32_t)((epoch + 1) % 2), epoch + 1, 1, epoch + 2);
+    }
+    assert_in_range(epoch, TASK_STEPS_BEHIND_RUN * 3 / 4, TASK_STEPS_BEHIND_RUN);
+    const char *at = fixture.transcript.text;
+    for (uint64_t left = 0; left + 1 < epoch; left++) {
+        char sent[96];
+        snprintf(sent, sizeof(sent), "send arrive g1 up to %u applied %u stream %u consumed %u",
+            (unsigned)left + 1, (unsigned)left + 1, 1 + (unsigned)left % 2, 1000 + (unsigned)left);
+        at = strstr(at, sent);
+        assert_non_null(at);
+        at += strlen(sent);
+        assert_null(strstr(at, sent));
+    }
+    assert_non_null(strstr(at, "send arrive g1 up to "));
+}
+
 /* It says where it stands before it goes with the next one (rule 6), also while it receives. */
 static void test_who_forms_takes_no_newer_plan(void **state)
 {
@@ -116,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_left_epochs_were_consumed_is_resent),
         cmocka_unit_test(test_the_last_epochs_are_resent),
+        cmocka_unit_test(test_short_epochs_share_a_message),
         cmocka_unit_test(test_who_forms_takes_no_newer_plan),
         cmocka_unit_test(test_an_abort_of_another_generation_is_ignored),
         cmocka_unit_test(test_a_failure_in_the_last_step_is_the_report),

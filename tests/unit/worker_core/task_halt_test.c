@@ -65,6 +65,7 @@ static void test_regroup_is_not_for_another_stream(void **state)
     apply_step(&fixture, 1);
     forget(&fixture);
     ready(&fixture, 2, 2, 5, 7); /* it evaluates first */
+    simple(&fixture, TASK_EVENT_STALLED, 2);
     expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 wants 3\n");
     assert_false(task_core_may_enter(&fixture.core, 2));
     assert_false(task_core_halts_next(&fixture.core));
@@ -93,6 +94,7 @@ static void test_regroup_is_not_for_the_middle_of_a_turn(void **state)
         .position = 7,
         .cursor = {.stream = 2, .first = 2, .begin = 2, .steps = 5, .nested = true}};
     step(&fixture, &event);
+    simple(&fixture, TASK_EVENT_STALLED, 2);
     expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 wants 3\n");
     assert_true(fixture.core.cursor.nested);
     assert_false(task_core_halts_next(&fixture.core));

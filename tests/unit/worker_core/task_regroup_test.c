@@ -198,6 +198,8 @@ static void test_consumption_follows_the_epoch(void **state)
     step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
                        .position = 4,
                        .cursor = {.stream = 2, .first = 1, .begin = 2, .steps = 3}});
+    expect(&fixture, "");
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
     expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 consumed 7 wants 3\n");
 }
 
@@ -226,10 +228,10 @@ static void test_flush_reports_what_is_applied(void **state)
     struct fixture end = fixture_running(2);
     end.core.window_steps = 16;
     release(&end, 2);
-    apply_step(&end, 0);
-    forget(&end);
-    simple(&end, TASK_EVENT_FLUSH, 0); /* nothing is left of the run; some behind it are claimed */
-    expect(&end, "send arrive g1 up to 6 applied 1 stream 1\n");
+    apply_step(&end, 0); /* little is in hand; steps behind the run are claimed */
+    expect(&end, "changed\nsend arrive g1 up to 17 applied 1 stream 1\n");
+    simple(&end, TASK_EVENT_FLUSH, 0);
+    expect(&end, "");
     plan_after_abort(&end);
     simple(&end, TASK_EVENT_FLUSH, 0); /* nothing else would tell that it is there */
     expect(&end, "send arrive g2 up to 1 applied 1 stream 1\n");
@@ -274,7 +276,7 @@ static void test_flush_reports_what_was_compared(void **state)
     step(&fixture, &compared);
     expect(&fixture, "");
     simple(&fixture, TASK_EVENT_FLUSH, 0);
-    expect(&fixture, "send arrive g1 up to 6 applied 1 stream 1 verified 1\n");
+    expect(&fixture, "send arrive g1 up to 17 applied 1 stream 1 verified 1\n");
     simple(&fixture, TASK_EVENT_FLUSH, 0);
     expect(&fixture, "");
     plan_after_abort(&fixture); /* of another generation nothing is known */
@@ -337,8 +339,12 @@ static void test_the_consumption_of_an_epoch_that_is_left(void **state)
     step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
                        .position = 3,
                        .cursor = {.stream = 2, .first = 1, .begin = 1, .steps = 2}});
-    expect(&fixture, "send arrive g1 up to 16 applied 1 stream 1\n"
-                     "send arrive g1 up to 16 applied 1 stream 2 wants 2\n");
+    expect(&fixture, "");
+    assert_int_equal(fixture.core.consumed_unsent, 1);
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    expect(&fixture, "send arrive g1 up to 1 applied 1 stream 1\n"
+                     "send arrive g1 up to 17 applied 1 stream 2 wants 2\n");
+    assert_int_equal(fixture.core.consumed_unsent, 0);
 }
 
 /* An epoch's length that only reading shows is reported when it is found, once, and of that epoch.

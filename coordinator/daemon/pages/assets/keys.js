@@ -28,7 +28,7 @@ function moveRow(by) {
 export function listenToKeys(app) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
-    if (event.target.closest("input, select, textarea, dialog, [role=application]")) return;
+    if (event.target.closest("input, select, textarea, dialog[open], [role=application]")) return;
     const inRow = event.target.closest("[data-row]") !== null;
     const action = { j: () => moveRow(1), k: () => moveRow(-1), ArrowDown: inRow ? () => moveRow(1) : null,
       ArrowUp: inRow ? () => moveRow(-1) : null, g: () => app.go("#/jobs"), w: () => app.go("#/workers"), "?": help,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/fault.h"
+#include "common/base/thread.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/wire/wire_state.h"
@@ -203,15 +204,8 @@ cadre_status mesh_watch_open(struct host_mesh *host, struct cadre_error *error)
             (struct pollfd){.fd = host->links.items[i].fd, .events = POLLIN};
     }
     watch_hosts(host);
-    /* The program's signals are for its own threads. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = fault_point("mesh.watch")
-                     ? EAGAIN
-                     : pthread_create(&watch->thread, NULL, mesh_watch_run, host);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int errnum =
+        fault_point("mesh.watch") ? EAGAIN : thread_start(&watch->thread, mesh_watch_run, host);
     watch->running = errnum == 0;
     if (!watch->running) {
         close(watch->wake_fd);

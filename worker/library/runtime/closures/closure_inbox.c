@@ -2,10 +2,10 @@
  * See closure_inbox.h. Called by closure_worker.c. */
 #include "worker/library/runtime/closures/closure_inbox.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/closures/closure_wire.h"
@@ -95,13 +95,7 @@ cadre_status closure_inbox_open(
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&inbox->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    /* Signals are the program's: its own threads receive them. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&inbox->thread, NULL, listen_to_chief, inbox);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = thread_start(&inbox->thread, listen_to_chief, inbox);
     if (failed != 0) {
         pthread_cond_destroy(&inbox->changed);
         pthread_mutex_destroy(&inbox->lock);

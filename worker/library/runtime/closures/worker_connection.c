@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/closures/worker_connection_idle.h"
@@ -276,19 +276,6 @@ void worker_connections_reap(struct scheduler *scheduler)
     }
 }
 
-/* Signals are the program's: its own threads receive them. */
-static bool start_thread(struct worker_connection *worker_connection)
-{
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(
-        &worker_connection->thread, NULL, worker_connection_serve, worker_connection);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0;
-}
-
 /* The caller holds the lock: a worker that connects again replaces itself. False: it is refused. */
 static bool worker_connection_enter(struct worker_connection *worker_connection)
 {
@@ -299,7 +286,7 @@ static bool worker_connection_enter(struct worker_connection *worker_connection)
     struct directory_member member;
     if (scheduler->ending || is_of_old(worker_connection, &member) ||
         (older != NULL && link_peer(older->link)->incarnation > incarnation) ||
-        !start_thread(worker_connection)) {
+        thread_start(&worker_connection->thread, worker_connection_serve, worker_connection) != 0) {
         return false;
     }
     if (older != NULL) {

@@ -5,13 +5,13 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/cluster/cluster_lead.h"
@@ -144,13 +144,7 @@ void cluster_server_close(struct cluster_server *server)
 static cadre_status start_thread(struct cluster_server *server, struct cadre_error *error)
 {
     CADRE_ASSERT(!server->started);
-    /* Signals are handled by the program's own threads. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&server->thread, NULL, cluster_server_run, server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int errnum = thread_start(&server->thread, cluster_server_run, server);
     server->started = errnum == 0;
     return errnum == 0 ? CADRE_OK
                        : cadre_error_errno(error, errnum, "start the thread of the cluster");

@@ -5,10 +5,10 @@
 #include "worker/library/runtime/collectives/collective_queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "common/base/fault.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/device/device.h"
@@ -91,13 +91,7 @@ cadre_status collective_queue_open(cadre_replica *replica, struct cadre_error *e
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->work, NULL);
     pthread_cond_init(&queue->done, NULL);
-    /* Signals are handled by the program's own threads. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&queue->thread, NULL, collective_queue_serve, queue);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int errnum = thread_start(&queue->thread, collective_queue_serve, queue);
     if (errnum != 0) {
         pthread_cond_destroy(&queue->done);
         pthread_cond_destroy(&queue->work);

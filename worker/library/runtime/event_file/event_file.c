@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "common/wire/wire.h"
 #include "worker/library/crash/crash.h"
@@ -173,15 +173,8 @@ static void *event_file_write_on(void *user)
 
 static int start_thread(struct event_file *file)
 {
-    sigset_t all; /* signals are handled by the program's threads */
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = fault_point("event.thread")
-                     ? EAGAIN
-                     : pthread_create(&file->thread, NULL, event_file_write_on, file);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return errnum;
+    return fault_point("event.thread") ? EAGAIN
+                                       : thread_start(&file->thread, event_file_write_on, file);
 }
 
 static void event_file_free(struct event_file *file)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The abort function of a plain program, and the thread that waits for its reason. */
-#include <signal.h>
 #include <string.h>
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/device/argument.h"
@@ -41,12 +41,7 @@ static cadre_status watch_open(
     }
     CADRE_ASSERT(!watch->runs);
     *watch = (struct plain_abort_watch){.task = plain->task, .function = function, .user = user};
-    sigset_t all; /* signals are handled by the program's threads */
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&watch->thread, NULL, watch_run, watch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = thread_start(&watch->thread, watch_run, watch);
     if (failed != 0) {
         watch->function = NULL;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,

@@ -2,9 +2,9 @@
  * The thread that sends while the program's thread receives. plain_message.c calls it. */
 #include "worker/library/runtime/plain/plain_sender.h"
 
-#include <signal.h>
 #include <string.h>
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/trace/trace.h"
@@ -32,14 +32,9 @@ static void *sender_run(void *user)
 
 static cadre_status sender_open(struct plain_sender *sender, struct cadre_error *error)
 {
-    sigset_t all; /* signals are handled by the program's threads */
-    sigset_t before;
     pthread_mutex_init(&sender->lock, NULL);
     pthread_cond_init(&sender->changed, NULL);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&sender->thread, NULL, sender_run, sender);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = thread_start(&sender->thread, sender_run, sender);
     sender->runs = failed == 0;
     if (failed != 0) {
         pthread_cond_destroy(&sender->changed);

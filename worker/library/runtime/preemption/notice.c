@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 
@@ -124,8 +125,6 @@ static void *watch_on(void *unused)
 static cadre_status notice_begin(int64_t daemon_pid, struct cadre_error *error)
 {
     CADRE_ASSERT(watch.notices == NULL);
-    sigset_t all; /* signals are handled by the program's threads */
-    sigset_t before;
     if (watch.event_fd < 0) {
         watch.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
@@ -135,10 +134,7 @@ static cadre_status notice_begin(int64_t daemon_pid, struct cadre_error *error)
     watch.closing = false;
     watch.daemon_pid = daemon_pid;
     atomic_store(&watch.signalled, false);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&watch.thread, NULL, watch_on, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int errnum = thread_start(&watch.thread, watch_on, NULL);
     if (errnum != 0) {
         return cadre_error_errno(error, errnum, "cannot start the watcher of SIGTERM");
     }

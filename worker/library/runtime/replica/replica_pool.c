@@ -2,10 +2,10 @@
 #include "worker/library/runtime/replica/replica_pool.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/replica/handoff.h"
@@ -48,20 +48,14 @@ static void *replica_pool_serve(void *argument)
 static cadre_status start_threads(
     struct replica_pool *pool, uint32_t count, struct cadre_error *error)
 {
-    /* Signals are handled by the program's own threads. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int errnum = 0;
     while (errnum == 0 && pool->thread_count < count) {
         struct pool_thread *thread = &pool->threads[pool->thread_count];
         *thread = (struct pool_thread){
             .pool = pool, .local = pool->thread_count + 1, .spin_budget = pool->spin_budget};
-        errnum = pthread_create(&thread->thread, NULL, replica_pool_serve, thread);
+        errnum = thread_start(&thread->thread, replica_pool_serve, thread);
         pool->thread_count += errnum == 0 ? 1 : 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (errnum != 0) {
         return cadre_error_errno(
             error, errnum, "start the thread of local replica %u", pool->thread_count + 1);

@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/ps/server/server.h"
@@ -153,18 +153,12 @@ static void *local_servers_work(void *user)
 cadre_status local_servers_start_workers(
     struct local_servers *local_servers, struct cadre_error *error)
 {
-    /* Signals are handled by the program's own threads. */
-    sigset_t all;
-    sigset_t before;
     int errnum = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (uint32_t i = 0; errnum == 0 && i < local_servers->workers; i++) {
         struct local_server *local_server = &local_servers->each[i];
-        errnum = pthread_create(&local_server->thread, NULL, local_servers_work, local_server);
+        errnum = thread_start(&local_server->thread, local_servers_work, local_server);
         local_server->started = errnum == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return errnum == 0 ? CADRE_OK
                        : cadre_error_errno(error, errnum, "start the threads of the workers");
 }

@@ -5,13 +5,13 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/api/show.h"
@@ -244,17 +244,6 @@ static void *watch_on(void *user)
     return NULL;
 }
 
-static int hang_watch_start(struct hang_watch *watch)
-{
-    sigset_t all; /* signals are handled by the program's threads */
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&watch->thread, NULL, watch_on, watch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return errnum;
-}
-
 static void hang_watch_dispose(struct hang_watch *watch)
 {
     pthread_cond_destroy(&watch->changed);
@@ -286,7 +275,7 @@ cadre_status hang_watch_open(
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int errnum = hang_watch_start(watch);
+    int errnum = thread_start(&watch->thread, watch_on, watch);
     if (errnum != 0) {
         hang_watch_dispose(watch);
         return cadre_error_errno(error, errnum, "start the thread that watches the replicas");

@@ -17,18 +17,20 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/wire/frame.h"
 #include "worker/library/crash/crash.h"
 
-#define GREETING_US      (10 * CADRE_US_PER_S)
-#define RECONNECT_US     (3600 * CADRE_US_PER_S) /* then the session is lost */
-#define RETRY_FIRST_MS   20
-#define RETRY_MAX_MS     1000
-#define TICK_US          CADRE_US_PER_S
-#define TICK_SOON_US     (CADRE_US_PER_S / 10)
-#define READ_BYTES       (64 * 1024)
-#define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that reads nothing counts as lost   \
-                                                    */
+#define GREETING_US    (10 * CADRE_US_PER_S)
+#define RECONNECT_US   (3600 * CADRE_US_PER_S) /* then the session is lost */
+#define RETRY_FIRST_MS 20
+#define RETRY_MAX_MS   1000
+#define TICK_US        CADRE_US_PER_S
+#define TICK_SOON_US   (CADRE_US_PER_S / 10)
+#define READ_BYTES     (64 * 1024)
+#define UNSENT_BYTES_MAX                                                                           \
+    ((size_t)8 * 1024 * 1024) /* a daemon that reads nothing counts as lost                        \
+                               */
 
 #define WHO_BYTES 400
 
@@ -315,13 +317,7 @@ static cadre_status socket_start(
     struct session_socket *self = socket_of(session);
     CADRE_ASSERT(!self->started);
     self->events = *events;
-    /* Signals are handled by the program's own threads. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&self->thread, NULL, session_socket_run, self);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int errnum = thread_start(&self->thread, session_socket_run, self);
     if (errnum != 0) {
         return cadre_error_errno(error, errnum, "start the thread that reads from %s", self->who);
     }

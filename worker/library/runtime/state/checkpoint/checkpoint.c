@@ -5,13 +5,13 @@
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cadre/checkpoint.h"
+#include "common/base/thread.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/show.h"
@@ -134,12 +134,7 @@ static cadre_status checkpoint_wake(struct checkpointer *checkpointer, struct ca
     CADRE_ASSERT(checkpointer->writing || checkpointer->tidying);
     CADRE_ASSERT(!checkpointer->closing);
     if (!checkpointer->thread_runs) {
-        sigset_t all; /* signals are handled by the program's threads */
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        int errnum = pthread_create(&checkpointer->thread, NULL, write_on, checkpointer);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        int errnum = thread_start(&checkpointer->thread, write_on, checkpointer);
         if (errnum != 0) {
             return cadre_error_errno(error, errnum, "cannot start the writer of checkpoints");
         }
