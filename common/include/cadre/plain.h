@@ -145,8 +145,11 @@ CADRE_API cadre_status cadre_plain_send_recv(const void *sent, size_t sent_count
     void *received, size_t received_count, uint32_t from, cadre_dtype dtype);
 
 /* Memory that tasks of this host share without the program's doing: collectives on it copy nothing
- * on the way. Any other memory does too, at the price of a copy. Aligned to CADRE_TENSOR_ALIGN, not
- * set; NULL: there is none. Any thread; it may outlive cadre_plain_finish. (MPI_Alloc_mem.) */
+ * on the way. Any other memory does too, at the price of a copy: cadre_plain_all_reduce copies
+ * straight between the tasks where the system lets them (process_vm_readv(2): processes of one
+ * user, kernel.yama.ptrace_scope 0), through memory in between elsewhere. Aligned to
+ * CADRE_TENSOR_ALIGN, not set; NULL: there is none. Any thread; it may outlive cadre_plain_finish.
+ * (MPI_Alloc_mem.) */
 CADRE_API void *cadre_plain_alloc(size_t bytes);
 
 /* Frees what cadre_plain_alloc gave; NULL does nothing. Any thread. (MPI_Free_mem.) */

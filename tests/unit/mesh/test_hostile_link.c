@@ -15,7 +15,7 @@
 #include "worker/library/mesh/connect/links.h"
 #include "worker/library/mesh/wire/wire_frame.h"
 
-#define MAGIC     UINT32_C(0x47524443)
+#define MAGIC     UINT32_C(0x48524443)
 #define HAS_PAGE  1u
 #define HAS_ARENA 2u
 #define SIZE      8192

@@ -103,7 +103,7 @@ static cadre_status all_gather_staged(struct replica *replica, const struct call
 static cadre_status all_gather_large(struct replica *replica, const struct call *call)
 {
     return replica->staged ? all_gather_staged(replica, call)
-                           : mesh_reach_run(replica, call, copy_all);
+                           : mesh_reach_run(replica, call, copy_all, NULL);
 }
 
 /* The offset at which each replica's data begin in the result. */

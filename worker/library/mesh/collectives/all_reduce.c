@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce within a host. Every sum is made along the canonical tree, in one of three ways:
+ * All-reduce within a host. Every sum is made along the canonical tree, in one of four ways:
  * - small: each replica reduces the posts of all slots into its own buffers.
  * - large, all buffers within reach: each replica reduces its share of the elements of all, and
  *   writes it to all: one pass over memory.
+ * - large, other memory, where the tasks can attach to it: the same (attached.c).
+ *   Each replica says how far it came, and all stage the rest.
  * - large, staged, chunk by chunk: each replica copies its chunk to where the others read it. Few
  *   slots: each reduces the whole chunk into its own buffers. More: each its share, into a shared
  *   result, while the next chunk is copied.
  *
  * Called through the host mesh's table of functions (host.c). Order of the sums: protocol, rule
  * 14. */
+#include <inttypes.h>
 #include <string.h>
 
+#include "worker/library/mesh/collectives/attached.h"
 #include "worker/library/mesh/collectives/hosts.h"
 #include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
+#include "worker/library/mesh/wire/fault.h"
 
 #define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */
+#define ATTACHED_BYTES   ((size_t)12 << 10) /* under it, the system calls cost more than copies */
 
 static void collectives_all_reduce_pack(
     struct replica *replica, const struct call *call, uint8_t *payload)
@@ -55,6 +61,15 @@ static cadre_status collectives_all_reduce_small(struct replica *replica, const 
     return CADRE_OK;
 }
 
+/* The share of `slot` in a window of buffers, packed. */
+static void share_of(const struct replica *replica, uint32_t slot, size_t first, size_t count,
+    size_t *ret_low, size_t *ret_high)
+{
+    const struct layout *layout = &replica->layout;
+    mesh_layout_part(layout, layout->entries[first].start, layout->entries[first + count].start,
+        slot, replica->host->group.slot_count, ret_low, ret_high);
+}
+
 /* Reduces the own share of a window of buffers into all replicas' buffers. */
 static cadre_status reduce_share(
     struct replica *replica, const struct call *call, size_t first, size_t count)
@@ -62,9 +77,9 @@ static cadre_status reduce_share(
     const struct group *group = &replica->host->group;
     const struct layout *layout = &replica->layout;
     struct layout_piece piece;
-    size_t low = layout->entries[first].start;
-    size_t high = layout->entries[first + count].start;
-    mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &low, &high);
+    size_t low;
+    size_t high;
+    share_of(replica, replica->slot, first, count, &low, &high);
     while (mesh_layout_next(layout, &low, high, &piece)) {
         size_t all = call->buffers[piece.buffer].bytes;
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
@@ -104,47 +119,115 @@ static void reduce_staged(struct replica *replica, const struct call *call, size
     }
 }
 
-/* Copies one chunk to where the others read it. */
-static void collectives_all_reduce_stage(
-    struct replica *replica, const struct call *call, size_t low, unsigned parity)
+/* Where a chunk that begins at `low` of a part that ends at `end` does. */
+static size_t chunk_end(const struct replica *replica, size_t low, size_t end)
 {
     size_t high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
+    return high < end ? high : end;
+}
+
+/* Copies one chunk to where the others read it. */
+static void collectives_all_reduce_stage(
+    struct replica *replica, const struct call *call, size_t low, size_t high, unsigned parity)
+{
     mesh_layout_gather(&replica->layout, call->buffers, low, high,
         group_stage(&replica->host->group, replica->slot, parity));
 }
 
-static cadre_status whole_chunks(struct replica *replica, const struct call *call)
+static cadre_status whole_chunks(
+    struct replica *replica, const struct call *call, size_t low, size_t end)
 {
     size_t high;
     unsigned parity = 0;
-    for (size_t low = 0; low < replica->layout.bytes; low = high, parity ^= 1) {
-        high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
-        collectives_all_reduce_stage(replica, call, low, parity);
+    for (; low < end; low = high, parity ^= 1) {
+        high = chunk_end(replica, low, end);
+        collectives_all_reduce_stage(replica, call, low, high, parity);
         CADRE_TRY(mesh_step(replica, call));
         reduce_staged(replica, call, low, low, high, parity, NULL);
     }
     return CADRE_OK;
 }
 
-static cadre_status shared_chunks(struct replica *replica, const struct call *call)
+static cadre_status shared_chunks(
+    struct replica *replica, const struct call *call, size_t low, size_t end)
 {
     const struct group *group = &replica->host->group;
     const struct layout *layout = &replica->layout;
     size_t high;
     unsigned parity = 0;
-    collectives_all_reduce_stage(replica, call, 0, 0);
+    collectives_all_reduce_stage(replica, call, low, chunk_end(replica, low, end), 0);
     CADRE_TRY(mesh_step(replica, call));
-    for (size_t low = 0; low < layout->bytes; low = high, parity ^= 1) {
+    for (; low < end; low = high, parity ^= 1) {
         size_t from;
         size_t to;
-        high = mesh_layout_chunk_end(layout, low, group->chunk_bytes);
+        high = chunk_end(replica, low, end);
         mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &from, &to);
         reduce_staged(replica, call, low, from, to, parity, group_result(group, parity));
-        if (high < layout->bytes) {
-            collectives_all_reduce_stage(replica, call, high, parity ^ 1);
+        if (high < end) {
+            collectives_all_reduce_stage(
+                replica, call, high, chunk_end(replica, high, end), parity ^ 1);
         }
         CADRE_TRY(mesh_step(replica, call));
         mesh_layout_scatter(layout, call->buffers, low, high, group_result(group, parity));
+    }
+    return CADRE_OK;
+}
+
+/* Chunk by chunk; before it and between two of them is a step. */
+static cadre_status reduce_in_chunks(
+    struct replica *replica, const struct call *call, size_t low, size_t high)
+{
+    return replica->host->group.slot_count <= STAGED_WHOLE_MAX
+               ? whole_chunks(replica, call, low, high)
+               : shared_chunks(replica, call, low, high);
+}
+
+static cadre_status reduce_share_attached(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    size_t low;
+    size_t high;
+    uint64_t reached;
+    share_of(replica, replica->slot, first, count, &low, &high);
+    if (!mesh_attached_reduce(replica, call, first, count, low, high, &reached)) {
+        return mesh_broken(replica);
+    }
+    /* For all to see after the next step. */
+    atomic_store_explicit(
+        &replica->host->group.slots[replica->slot].attached, reached, memory_order_relaxed);
+    return CADRE_OK;
+}
+
+static cadre_status unwritten_by(struct replica *replica, uint32_t slot, uint64_t reached)
+{
+    struct host_mesh *host = replica->host;
+    uint64_t other = ATTACHED_UNWRITTEN - reached;
+    uint32_t global = host->globals[other < host->group.slot_count ? other : slot];
+    return mesh_fault_raise(host, CADRE_ABORTED,
+        "replica %" PRIu32 " could not write the result of collective %" PRIu64
+        " to the memory of the task of rank %" PRIu32 ", which may have ended",
+        host->globals[slot], replica->sequence, host_number(host, mesh_host_rank_of(host, global)));
+}
+
+/* Stages what was not reduced of each slot's share; all slots find the same. */
+static cadre_status stage_rest(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    const struct group *group = &replica->host->group;
+    for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+        size_t low;
+        size_t high;
+        share_of(replica, slot, first, count, &low, &high);
+        uint64_t reached = atomic_load_explicit(&group->slots[slot].attached, memory_order_relaxed);
+        /* On the page another process may have written anything. */
+        if (reached < low || reached > high ||
+            mesh_layout_cut(&replica->layout, (size_t)reached) != reached) {
+            return unwritten_by(replica, slot, reached);
+        }
+        if (reached < high) {
+            CADRE_TRY(reduce_in_chunks(replica, call, (size_t)reached, high));
+            CADRE_TRY(mesh_step(replica, call));
+        }
     }
     return CADRE_OK;
 }
@@ -167,10 +250,11 @@ static cadre_status collectives_all_reduce_large(struct replica *replica, const 
         return copy_out(call);
     }
     if (!replica->staged) {
-        return mesh_reach_run(replica, call, reduce_share);
+        return mesh_reach_run(replica, call, reduce_share, NULL);
     }
-    return replica->host->group.slot_count <= STAGED_WHOLE_MAX ? whole_chunks(replica, call)
-                                                               : shared_chunks(replica, call);
+    return replica->attached && call->shape.bytes >= ATTACHED_BYTES
+               ? mesh_reach_run(replica, call, reduce_share_attached, stage_rest)
+               : reduce_in_chunks(replica, call, 0, replica->layout.bytes);
 }
 
 void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,

@@ -112,7 +112,7 @@ static cadre_status broadcast_staged(struct replica *replica, const struct call 
 static cadre_status collectives_broadcast_large(struct replica *replica, const struct call *call)
 {
     return replica->staged ? broadcast_staged(replica, call)
-                           : mesh_reach_run(replica, call, copy_share);
+                           : mesh_reach_run(replica, call, copy_share, NULL);
 }
 
 static uint32_t root_host(const struct replica *replica, const struct call *call)

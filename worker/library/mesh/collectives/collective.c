@@ -228,6 +228,7 @@ static cadre_status mesh_arrive(struct replica *replica, const struct call *call
         flags |= post->flags;
     }
     replica->staged = (flags & GROUP_PRIVATE) != 0;
+    replica->attached = (flags & (GROUP_PRIVATE | GROUP_APART)) == GROUP_PRIVATE;
     *ret_equal = same;
     return CADRE_OK;
 }
@@ -309,6 +310,7 @@ cadre_status mesh_call_run(struct replica *replica, struct call *call,
         return cadre_error_set(error, status, "%s", replica->text);
     }
     CADRE_ASSERT(mesh_fault_raised(host));
+    mesh_attach_revoke(&host->sentinel);
     group_touch_settle(&host->group, replica->slot);
     return mesh_fault_error(host, true, error);
 }

@@ -127,12 +127,13 @@ cadre_status mesh_agree_explain(struct replica *replica, const struct call *call
 
 /* --- Reaching the buffers of the host's other replicas. Within one task they are addresses. In
  * another task's memory they are reached when they are in its arena, which every task of the host
- * maps; anything else is staged: copied into shared chunks by its owner, piece by piece. --- */
+ * maps. Anything else is attached to (attach.h), or staged: copied into shared chunks by its owner,
+ * piece by piece. --- */
 
 /* Posts the addresses of the buffers from `first` on, as many as fit. Returns flags for the post:
- * GROUP_PRIVATE when any buffer of the whole call cannot be reached by the others. */
+ * GROUP_PRIVATE when any buffer of the whole call is in memory that the tasks do not share. */
 uint8_t mesh_reach_post(
-    const struct replica *replica, const struct call *call, struct group_post *post, size_t first);
+    struct replica *replica, const struct call *call, struct group_post *post, size_t first);
 
 /* The `bytes` bytes of buffer `buffer` of the call that `slot` posted, where it is read. NULL: the
  * posted address is outside of the task's memory; the fault is raised. */
@@ -140,12 +141,20 @@ const uint8_t *mesh_reach_from(struct replica *replica, uint32_t slot, size_t bu
 /* The same, where the result of the buffer goes. */
 uint8_t *mesh_reach_data(struct replica *replica, uint32_t slot, size_t buffer, size_t bytes);
 
+/* The addresses in its task that `slot`, with GROUP_PRIVATE, posted of buffers [first, first +
+ * count); valid until the same call for the next ones. NULL: they were spoilt; the fault is
+ * raised. */
+const struct span *mesh_reach_addresses(
+    struct replica *replica, uint32_t slot, size_t first, size_t count);
+
 /* The work on buffers [first, first + count) of a call. */
 typedef cadre_status reach_work(
     struct replica *replica, const struct call *call, size_t first, size_t count);
 /* Calls `work` for windows of buffers that can all be reached, until all of a call's are done, each
- * between two steps. */
-cadre_status mesh_reach_run(struct replica *replica, const struct call *call, reach_work *work);
+ * between two steps; after the second one `finish`, which may be NULL and touches no other task's
+ * buffers. */
+cadre_status mesh_reach_run(
+    struct replica *replica, const struct call *call, reach_work *work, reach_work *finish);
 
 /* A long pass over memory is made in blocks of so many bytes, with a check of the group in between,
  * so that a replica that leaves does not have to wait for long. */

@@ -104,7 +104,7 @@ static cadre_status collectives_reduce_scatter_large(
     struct replica *replica, const struct call *call)
 {
     return replica->staged ? collectives_reduce_scatter_staged(replica, call)
-                           : mesh_reach_run(replica, call, reduce_part);
+                           : mesh_reach_run(replica, call, reduce_part, NULL);
 }
 
 static bool is_half(const struct call *call)

@@ -20,6 +20,9 @@
 #define STAGING_BYTES_MAX ((size_t)4 << 20) /* of all slots' chunks of one parity, about */
 #define SKEW_PAGES        ((size_t)37)
 #define STRIDE_BYTES      64 /* of each replica in a chunk of a reduce_scatter, at least */
+#define COPY_BYTES        ((size_t)256 << 10) /* of one other slot's data: half of a small L2 */
+#define COPY_BYTES_MIN    ((size_t)16 << 10)
+#define COPIES_BYTES_MAX  ((size_t)768 << 10) /* of all slots' data, about */
 
 static const struct topology_host *own_host(const struct host_mesh *host)
 {
@@ -91,7 +94,42 @@ static cadre_status make_replicas(struct host_mesh *host, struct cadre_error *er
     return CADRE_OK;
 }
 
-/* The arena is one more way for large data: without it they are staged. */
+/* With several hosts, all data pass through chunks anyway. */
+static cadre_status open_attach(struct host_mesh *host, struct cadre_error *error)
+{
+    uint32_t slots = host->group.slot_count;
+    host->attaches = calloc(slots, sizeof *host->attaches);
+    host->copy_bytes = COPY_BYTES;
+    while (host->copy_bytes * slots > COPIES_BYTES_MAX && host->copy_bytes > COPY_BYTES_MIN) {
+        host->copy_bytes /= 2;
+    }
+    bool made = host->attaches != NULL;
+    for (uint32_t i = 0; i < host->local_count && made; i++) {
+        struct replica *replica = &host->replicas[i];
+        replica->spans = calloc((size_t)slots * GROUP_SPANS_MAX, sizeof *replica->spans);
+        replica->copies = aligned_alloc(ARENA_PAGE, slots * host->copy_bytes);
+        replica->by_address = calloc(slots, sizeof *replica->by_address);
+        made = replica->spans != NULL && replica->copies != NULL && replica->by_address != NULL;
+    }
+    if (!made) {
+        return no_memory(error);
+    }
+    mesh_attach_open(&host->sentinel);
+    host->links.handover.attach = (struct attach_peer){
+        .pid = getpid(), .sentinel = (uintptr_t)host->sentinel.page, .value = host->sentinel.value};
+    return CADRE_OK;
+}
+
+static void take_attach(struct host_mesh *host, uint32_t rank, const struct attach_peer *peer)
+{
+    uint32_t first = host->topology.task_slots[rank];
+    for (uint32_t i = 0; i < host_replicas_of(host, rank); i++) {
+        host->attaches[first + i] = *peer;
+    }
+    host->attachable = host->attachable && mesh_attach_probe(peer);
+}
+
+/* The arena is one more way for large data: without it they are attached to, or staged. */
 static void offer_arena(struct host_mesh *host)
 {
     if (arena_open(NULL) == CADRE_OK) {
@@ -132,7 +170,8 @@ cadre_status mesh_share_open(struct host_mesh *host, struct cadre_error *error)
     offer_arena(host);
     numa_bind_memory(host, host->rank, (uintptr_t)arena_base(), arena_bytes());
     host->group.slot_count = own->slot_count;
-    return make_replicas(host, error);
+    CADRE_TRY(make_replicas(host, error));
+    return host->topology.host_count == 1 ? open_attach(host, error) : CADRE_OK;
 }
 
 /* Arenas are mapped at the distance of one size, and buffers that are reduced together often have
@@ -197,6 +236,13 @@ cadre_status mesh_share_take(struct host_mesh *host)
     struct cadre_error error;
     const struct topology_host *own = own_host(host);
     cadre_status status = CADRE_OK;
+    if (host->attaches != NULL) {
+        host->attachable = true;
+        take_attach(host, host->rank, &host->links.handover.attach);
+        for (uint32_t i = 0; i < host->links.count; i++) {
+            take_attach(host, host->links.items[i].rank, &host->links.items[i].handover.attach);
+        }
+    }
     for (uint32_t i = 0; i < host->links.count && status == CADRE_OK; i++) {
         status = take_arena(host, &host->links.items[i], &host->views[i], &error);
     }
@@ -223,13 +269,18 @@ void mesh_share_close(struct host_mesh *host)
         free(host->replicas[i].rows);
         mesh_layout_finish(&host->replicas[i].wide);
         free(host->replicas[i].scratch);
+        free(host->replicas[i].by_address);
+        free(host->replicas[i].spans);
+        free(host->replicas[i].copies);
     }
     for (uint32_t i = 0; host->views != NULL && i < host->links.count; i++) {
         if (host->views[i].memory != NULL) {
             munmap(host->views[i].memory, host->views[i].bytes);
         }
     }
+    mesh_attach_close(&host->sentinel);
     group_close(&host->group);
+    free(host->attaches);
     free(host->replicas);
     free(host->views);
     free(host->memories);

@@ -14,13 +14,13 @@
 
 #include "worker/library/mesh/bytes.h"
 
-#define HANDOVER_MAGIC UINT32_C(0x47524443) /* "CDRG" */
+#define HANDOVER_MAGIC UINT32_C(0x48524443) /* "CDRH" */
 #define HANDOVER_FDS   2
 
-enum { AT_MAGIC = 0, AT_FLAGS = 4, AT_PAGE = 8, AT_ARENA = 16 };
-_Static_assert(AT_ARENA + 8 == LINK_HANDOVER_BYTES, "no gap");
+enum { AT_MAGIC = 0, AT_FLAGS = 4, AT_PAGE = 8, AT_ARENA = 16, AT_SENTINEL = 24, AT_VALUE = 32 };
+_Static_assert(AT_VALUE + 8 == LINK_HANDOVER_BYTES, "no gap");
 
-enum { HAS_PAGE = 1, HAS_ARENA = 2 };
+enum { HAS_PAGE = 1, HAS_ARENA = 2, HAS_SENTINEL = 4 };
 
 static const struct link_memory nothing = {.fd = -1};
 
@@ -90,8 +90,11 @@ struct link *mesh_links_find(const struct links *links, uint32_t rank)
 
 void mesh_link_connect(struct link *link, int fd)
 {
+    int on = 1;
     mesh_disconnect(link);
     link->fd = fd;
+    /* Without it the other task's memory cannot be attached to. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 }
 
 static cadre_status mesh_ended(struct link *link, struct cadre_error *error)
@@ -102,11 +105,25 @@ static cadre_status mesh_ended(struct link *link, struct cadre_error *error)
         link->rank);
 }
 
-/* A control message with room for both descriptors. */
+/* A control message with room for the sender's number and both descriptors. */
 union control {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(HANDOVER_FDS * sizeof(int))];
+    char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(HANDOVER_FDS * sizeof(int))];
 };
+
+/* Adds one kind of control data behind those that the message has. */
+static void put_control(
+    struct msghdr *message, union control *control, int type, const void *data, size_t bytes)
+{
+    struct cmsghdr *header =
+        (struct cmsghdr *)(void *)(control->bytes + (size_t)message->msg_controllen);
+    message->msg_control = control->bytes;
+    message->msg_controllen += CMSG_SPACE(bytes);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = type;
+    header->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(header), data, bytes);
+}
 
 static cadre_status mesh_give(
     const struct link_handover *handover, struct link *link, struct cadre_error *error)
@@ -123,21 +140,23 @@ static cadre_status mesh_give(
         fds[count++] = handover->arena.fd;
         flags |= HAS_ARENA;
     }
+    flags |= handover->attach.sentinel != 0 ? HAS_SENTINEL : 0;
     bytes_put_u32(bytes + AT_MAGIC, HANDOVER_MAGIC);
     bytes_put_u32(bytes + AT_FLAGS, flags);
     bytes_put_u64(bytes + AT_PAGE, handover->page.bytes);
     bytes_put_u64(bytes + AT_ARENA, handover->arena.bytes);
+    bytes_put_u64(bytes + AT_SENTINEL, handover->attach.sentinel);
+    bytes_put_u64(bytes + AT_VALUE, handover->attach.value);
     union control control = {.bytes = {0}};
     struct iovec piece = {.iov_base = bytes, .iov_len = sizeof bytes};
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    if (handover->attach.sentinel != 0) {
+        /* The receiver gets the number that this process has there. */
+        struct ucred sender = {.pid = getpid(), .uid = getuid(), .gid = getgid()};
+        put_control(&message, &control, SCM_CREDENTIALS, &sender, sizeof sender);
+    }
     if (count > 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(count * sizeof(int));
-        memcpy(CMSG_DATA(header), fds, count * sizeof(int));
+        put_control(&message, &control, SCM_RIGHTS, fds, count * sizeof(int));
     }
     /* It is the first thing after the handshake: there is room for it. */
     ssize_t sent = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -148,11 +167,18 @@ static cadre_status mesh_give(
     return CADRE_OK;
 }
 
-/* Takes the descriptors of a message: the first two are kept, in the order they came. */
-static void mesh_collect(struct msghdr *message, int fds[HANDOVER_FDS], size_t *count)
+/* Takes the descriptors of a message: the first two are kept, in the order they came. Returns the
+ * number of the process that sent it; 0: not known. */
+static pid_t mesh_collect(struct msghdr *message, int fds[HANDOVER_FDS], size_t *count)
 {
+    pid_t sender = 0;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
          header = CMSG_NXTHDR(message, header)) {
+        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
+            struct ucred credentials;
+            memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
+            sender = credentials.pid;
+        }
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
             continue;
         }
@@ -167,6 +193,7 @@ static void mesh_collect(struct msghdr *message, int fds[HANDOVER_FDS], size_t *
             }
         }
     }
+    return sender;
 }
 
 /* A memory file of at least so many bytes that is sealed against shrinking. */
@@ -194,8 +221,11 @@ static bool mesh_understand(
     for (size_t i = next; i < count; i++) {
         close(fds[i]);
     }
+    link->handover.attach.sentinel = bytes_get_u64(bytes + AT_SENTINEL);
+    link->handover.attach.value = bytes_get_u64(bytes + AT_VALUE);
     uint32_t has = (link->handover.page.fd >= 0 ? (uint32_t)HAS_PAGE : 0u) |
-                   (link->handover.arena.fd >= 0 ? (uint32_t)HAS_ARENA : 0u);
+                   (link->handover.arena.fd >= 0 ? (uint32_t)HAS_ARENA : 0u) |
+                   (link->handover.attach.sentinel != 0 ? (uint32_t)HAS_SENTINEL : 0u);
     return bytes_get_u32(bytes + AT_MAGIC) == HANDOVER_MAGIC && flags == has && next == count &&
            (link->handover.page.fd < 0 || (from_lead && is_sound(&link->handover.page))) &&
            (link->handover.arena.fd < 0 || is_sound(&link->handover.arena));
@@ -219,7 +249,7 @@ static cadre_status mesh_get(struct link *link, bool from_lead, struct cadre_err
     }
     int fds[HANDOVER_FDS];
     size_t count = 0;
-    mesh_collect(&message, fds, &count);
+    link->handover.attach.pid = mesh_collect(&message, fds, &count);
     bool sound = mesh_understand(link, fds, count, from_lead);
     if (!sound || came != (ssize_t)sizeof link->bytes || (message.msg_flags & MSG_CTRUNC) != 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,

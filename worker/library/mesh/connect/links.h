@@ -5,9 +5,9 @@
  * there that a mesh was closed in order, that it ended and why, or, from the end of the connection
  * alone, that its process has exited.
  *
- *     lead task                          other task of the host
- *       handover: page, arena  ------->    both descriptors, checked: memory that cannot shrink
- *                              <-------    handover: arena */
+ *     lead task                                    other task of the host
+ *       handover: page, arena, sentinel  ------->    both descriptors, checked: memory that cannot
+ *                              <-------              shrink; handover: arena, sentinel */
 #ifndef CADRE_WORKER_MESH_CONNECT_LINKS_H
 #define CADRE_WORKER_MESH_CONNECT_LINKS_H
 
@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "worker/library/mesh/connect/attach.h"
 
-#define LINK_HANDOVER_BYTES 24
+#define LINK_HANDOVER_BYTES 40
 
 /* Memory of one task for the others of its host. fd -1, bytes 0: none. */
 struct link_memory {
@@ -29,6 +30,8 @@ struct link_memory {
 struct link_handover {
     struct link_memory page;  /* of the lead task only: the group's control page */
     struct link_memory arena; /* of every task that has one open */
+    /* To attach to its memory; its process is the one that sent it, as the system says. */
+    struct attach_peer attach; /* sentinel 0: none */
 };
 
 struct link {

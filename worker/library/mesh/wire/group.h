@@ -32,8 +32,7 @@
 #define GROUP_TEXT_BYTES       384
 #define GROUP_STEP             UINT32_C(2) /* of stamps and done words */
 
-/* The addresses of one buffer of a call: addresses within one task, else offsets into the task's
- * arena. */
+/* The addresses of one buffer of a call: addresses in the task, or offsets into its arena. */
 struct group_span {
     _Atomic uint64_t data;
     _Atomic uint64_t from;
@@ -48,6 +47,7 @@ struct group_post {
     uint8_t dtype;
     uint8_t flags; /* enum group_flag */
     uint32_t root;
+    uint32_t tag; /* of addresses: a hash, see spans.c */
     uint64_t count;
     uint64_t bytes;
     uint64_t layout;
@@ -60,12 +60,14 @@ struct group_post {
 
 enum group_flag {
     GROUP_PROBLEM = 1, /* the call is wrong by itself; the text has the reason */
-    GROUP_PRIVATE = 2  /* a buffer is where other processes do not reach */
+    GROUP_PRIVATE = 2, /* a buffer is in no memory that the tasks share: addresses are posted */
+    GROUP_APART = 4    /* its task cannot attach to all tasks of the host */
 };
 
 struct group_slot {
     struct group_post posts[2];
     alignas(GROUP_CACHE_LINE_BYTES) _Atomic uint32_t done;
+    _Atomic uint64_t attached; /* the end of what was reduced of the own share, packed */
     alignas(GROUP_CACHE_LINE_BYTES) _Atomic uint32_t sleepers; /* on any word of this slot */
     alignas(GROUP_CACHE_LINE_BYTES) _Atomic uint32_t touching; /* may be in others' buffers */
     _Atomic uint32_t left;       /* its task closed the mesh in order */

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
+#include "worker/library/mesh/connect/attach.h"
 #include "worker/library/mesh/wire/group.h"
 #include "worker/library/mesh/layout.h"
 #include "worker/library/mesh/connect/links.h"
@@ -44,6 +45,12 @@ struct slab_allocator {
     uint64_t bytes;
 };
 
+/* A group_span that no other process can change. */
+struct span {
+    uint64_t data;
+    uint64_t from;
+};
+
 /* One of this task's replicas. Only the thread that calls for it reads and writes it. */
 struct replica {
     alignas(GROUP_CACHE_LINE_BYTES) struct host_mesh *host;
@@ -54,7 +61,9 @@ struct replica {
     uint64_t sequence;      /* of its last collective; the first is 1 */
     struct trace_mark mark; /* where its last collective began */
     uint64_t arrived_ns;    /* when all others had come to it; 0: not known */
-    bool staged;            /* its last collective has buffers that cannot be reached */
+    bool staged;            /* its last collective has buffers that are in no shared memory */
+    bool attached;          /* and they can be attached to */
+    bool lists_addresses;   /* its own post of that collective has addresses, not offsets */
     unsigned parity;        /* of the staged chunk that is read */
     struct layout layout;
     struct layout wide;          /* the same with 16-bit types as they are sent between hosts */
@@ -63,6 +72,9 @@ struct replica {
     const uint8_t **ins;         /* [slots of the host] */
     uint8_t **outs;              /* [slots of the host] */
     uint8_t *scratch;            /* for the kernels */
+    bool *by_address;            /* [slots]: whether the slot's spans are addresses */
+    struct span *spans;          /* [slots * GROUP_SPANS_MAX]: those posted, once checked */
+    uint8_t *copies;             /* [slots * host.copy_bytes]: of others' data */
     char text[GROUP_TEXT_BYTES]; /* why its call was wrong, or not equal to the others */
 };
 
@@ -96,6 +108,10 @@ struct host_mesh {
     struct slab_allocator *memories; /* [slots] */
     struct arena_view *views;        /* [links.count]: the other tasks' arenas */
     struct replica *replicas;        /* [local_count] */
+    struct attach_sentinel sentinel; /* of this task */
+    struct attach_peer *attaches;    /* [slots] */
+    bool attachable;                 /* this task can attach to all of the host */
+    size_t copy_bytes;               /* how much of a slot's data is attached at a time */
     size_t small_bytes;              /* the most bytes that are sent with a post */
     size_t chunk_bytes;              /* of staging; 0: none is needed */
     bool lone_slots;                 /* no host has more than one */
