@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaces recvmsg(), sendmsg(), SSL_read() and SSL_write() for gRPC, and passes the bytes of
- * each accepted connection through http2_filter.c. Keeps a caller for each identity. */
+ * Replaces epoll_ctl(), recvmsg(), sendmsg(), SSL_read() and SSL_write() for gRPC, and passes the
+ * bytes of each accepted connection through http2_filter.c. Keeps a caller for each identity. */
 #include "common/rpc/io_hooks.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 #include "common/pure/assert.h"
 #include "common/rpc/http2_filter.h"
+#include "common/rpc/sockets.h"
 #include "common/tls/certificate.h"
 
 /* A caller: the role and name of a certificate, over all connections with it; without one, a
@@ -44,6 +46,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t message_bytes_max;
 static struct known_caller *callers;
 static _Atomic(struct connection *) by_descriptor[DESCRIPTORS_MAX];
+
+void rpc_io_hooks_use(int epoll_set)
+{
+    rpc_sockets_use(epoll_set);
+}
 
 void rpc_io_hooks_limit(size_t bytes_max)
 {
@@ -155,6 +162,8 @@ ssize_t rpc_recvmsg(int fd, struct msghdr *message, int flags) __asm__("recvmsg"
 ssize_t rpc_sendmsg(int fd, const struct msghdr *message, int flags) __asm__("sendmsg")
     __attribute__((visibility("default")));
 int rpc_close(int fd) __asm__("close") __attribute__((visibility("default")));
+int rpc_epoll_ctl(int epoll_set, int how, int fd, struct epoll_event *event) __asm__("epoll_ctl")
+    __attribute__((visibility("default")));
 int rpc_ssl_read(SSL *ssl, void *bytes, int room) __asm__("SSL_read")
     __attribute__((visibility("default")));
 int rpc_ssl_write(SSL *ssl, const void *bytes, int count) __asm__("SSL_write")
@@ -178,9 +187,14 @@ ssize_t rpc_recvmsg(int fd, struct msghdr *message, int flags)
     return got;
 }
 
+int rpc_epoll_ctl(int epoll_set, int how, int fd, struct epoll_event *event)
+{
+    return rpc_sockets_control(epoll_set, how, fd, event);
+}
+
 ssize_t rpc_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    ssize_t sent = syscall(SYS_sendmsg, fd, message, flags);
+    ssize_t sent = rpc_sockets_send(fd, message, flags);
     if (sent <= 0 || connection_of(fd) == NULL) {
         return sent;
     }
@@ -205,6 +219,7 @@ int rpc_close(int fd)
         io_hooks_forget(fd);
         pthread_mutex_unlock(&lock);
     }
+    rpc_sockets_closing(fd);
     return (int)syscall(SYS_close, fd);
 }
 

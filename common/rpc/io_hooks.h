@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For main() of a server: where this is linked in, the bytes between gRPC and its clients pass
- * through http2_filter.h. gRPC has no hook for that, so this replaces the functions that it
- * reads and writes with: recvmsg() and sendmsg() of what accept4() gave it, SSL_read() and
- * SSL_write() of servers. Other uses of these functions in the process behave as without it. */
+ * The functions of the system that gRPC reads and writes with; it has no hook of its own, so they
+ * are replaced in each program. Its sockets are handled as sockets.h says: epoll_ctl(), sendmsg().
+ * The bytes between a server and its clients pass through http2_filter.h: recvmsg() and sendmsg()
+ * of what accept4() gave it, SSL_read() and SSL_write() of servers. Other uses of these functions
+ * in the process behave as without it. */
 #ifndef CADRE_RPC_IO_HOOKS_H
 #define CADRE_RPC_IO_HOOKS_H
 
 #include <stddef.h>
+
+/* The set in which gRPC waits, or -1: unknown. */
+void rpc_io_hooks_use(int epoll_set);
 
 /* The longest message that a server of this process takes; the longest of all calls counts. Before
  * the server listens. */

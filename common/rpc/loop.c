@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop's thread blocks in gRPC's completion queue; a helper thread watches libuv's descriptor
- * and wakes it. */
+ * The loop's thread blocks in gRPC's completion queue, which gets an event when libuv's descriptor
+ * is ready (watch.h). */
 #include "common/rpc/loop_state.h"
 
 #include "common/base/clock.h"
-#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "common/rpc/loop.h"
+#include "common/rpc/watch.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
@@ -43,16 +39,13 @@ struct rpc_loop {
     int opened, live;
 
     /* Waking: gRPC's public interface has one way to put an event on the queue, an empty batch
-     * on a call that never gets anywhere. The watcher and the posters (under their lock) have a
+     * on a call that never gets anywhere. The watch and the posters (under their lock) have a
      * call and a tag each. */
     grpc_channel *lame;
     grpc_call *watch_call;
     struct rpc_tag watch_tag;
-    pthread_t watcher;
-    int watch_fd; /* what the watcher waits for: libuv's descriptor, once each time it is armed, and
-                     quit_fd */
-    int quit_fd;
-    bool is_ready; /* the watcher has reported libuv's events and is not armed */
+    struct rpc_watch *watch; /* of libuv's descriptor */
+    bool is_ready;           /* it has reported libuv's events and is not armed */
 
     pthread_mutex_t post_lock;
     grpc_call *post_call;
@@ -127,29 +120,11 @@ static void run_deferred(struct rpc_loop *loop)
 
 /* ---- waking ---- */
 
-static void rpc_loop_watch(struct rpc_loop *loop, int how, int fd, uint32_t events)
-{
-    struct epoll_event event = {.events = events, .data.fd = fd};
-    int failed = epoll_ctl(loop->watch_fd, how, fd, &event);
-    CADRE_ASSERT(failed == 0);
-}
-
-/* Between the event and arming again this thread sleeps: libuv's events wake it once, however
- * long handling them takes. */
-static void *watch_backend(void *user)
+/* In any thread. */
+static void on_watch_ready(void *user)
 {
     struct rpc_loop *loop = user;
-    for (;;) {
-        struct epoll_event event;
-        int count = epoll_wait(loop->watch_fd, &event, 1, -1);
-        if (count < 0) {
-            CADRE_ASSERT(errno == EINTR);
-        } else if (event.data.fd == loop->quit_fd) {
-            return NULL;
-        } else {
-            rpc_loop_start(loop, loop->watch_call, NULL, 0, &loop->watch_tag);
-        }
-    }
+    rpc_loop_start(loop, loop->watch_call, NULL, 0, &loop->watch_tag);
 }
 
 static void backend_ready(void *owner, bool ok)
@@ -159,8 +134,8 @@ static void backend_ready(void *owner, bool ok)
     loop->is_ready = true;
 }
 
-/* Runs what libuv has ready, then arms the watcher again. Looking for events costs a system
- * call, so libuv is left alone when it has nothing due and the watcher has reported nothing: it
+/* Runs what libuv has ready, then arms the watch again. Looking for events costs a system
+ * call, so libuv is left alone when it has nothing due and the watch has reported nothing: it
  * will report what becomes ready meanwhile. Nothing due (a timeout other than 0) includes that
  * no handle is closing and that the kernel has all descriptors. */
 static void run_uv(struct rpc_loop *loop)
@@ -172,7 +147,7 @@ static void run_uv(struct rpc_loop *loop)
     uv_run(&loop->uv, UV_RUN_NOWAIT);
     if (loop->is_ready) {
         loop->is_ready = false;
-        rpc_loop_watch(loop, EPOLL_CTL_MOD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
+        rpc_watch_arm(loop->watch);
     }
 }
 
@@ -348,6 +323,7 @@ static void start_grpc(void)
 {
     rpc_tune_log_default();
     grpc_init();
+    rpc_watch_find_set();
 }
 
 static void open_queue(struct rpc_loop *loop)
@@ -386,16 +362,6 @@ static void close_queue(struct rpc_loop *loop)
     grpc_completion_queue_destroy(loop->queue);
 }
 
-static void close_fds(struct rpc_loop *loop)
-{
-    if (loop->watch_fd >= 0) {
-        close(loop->watch_fd);
-    }
-    if (loop->quit_fd >= 0) {
-        close(loop->quit_fd);
-    }
-}
-
 /* Lets libuv finish the handles that are closing. One that the program left open is a bug there. */
 static void close_uv(struct rpc_loop *loop)
 {
@@ -413,39 +379,25 @@ cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error
     struct rpc_loop *loop = gpr_zalloc(sizeof *loop);
     int failed = uv_loop_init(&loop->uv);
     if (failed != 0) {
-        cadre_error_errno(error, -failed, "event loop: libuv does not start");
-        goto free_loop;
+        gpr_free(loop);
+        return cadre_error_errno(error, -failed, "event loop: libuv does not start");
     }
     failed = uv_async_init(&loop->uv, &loop->anchor, NULL);
     CADRE_ASSERT(failed == 0);
-    loop->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    loop->watch_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (loop->quit_fd < 0 || loop->watch_fd < 0) {
-        failed = -errno;
-        cadre_error_errno(error, errno, "event loop: no descriptor for its thread");
-        goto close_fds;
-    }
     pthread_mutex_init(&loop->post_lock, NULL);
     open_queue(loop);
     run_uv(loop); /* hands the anchor's descriptor to the kernel */
-    rpc_loop_watch(loop, EPOLL_CTL_ADD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
-    rpc_loop_watch(loop, EPOLL_CTL_ADD, loop->quit_fd, EPOLLIN);
-    failed = -thread_start(&loop->watcher, watch_backend, loop);
-    if (failed != 0) {
-        cadre_error_errno(error, -failed, "event loop: its thread does not start");
-        goto close_queue;
+    cadre_status status =
+        rpc_watch_open(uv_backend_fd(&loop->uv), on_watch_ready, loop, &loop->watch, error);
+    if (status != CADRE_OK) {
+        close_queue(loop);
+        pthread_mutex_destroy(&loop->post_lock);
+        close_uv(loop);
+        gpr_free(loop);
+        return status;
     }
     *ret_loop = loop;
     return CADRE_OK;
-close_queue:
-    close_queue(loop);
-    pthread_mutex_destroy(&loop->post_lock);
-close_fds:
-    close_fds(loop);
-    close_uv(loop);
-free_loop:
-    gpr_free(loop);
-    return cadre_status_from_errno(-failed);
 }
 
 void rpc_loop_close(struct rpc_loop *loop)
@@ -460,13 +412,9 @@ void rpc_loop_close(struct rpc_loop *loop)
         may_wait = run_turn(loop,
             may_wait ? wait_until(loop, CADRE_TIME_NEVER) : gpr_inf_past(GPR_CLOCK_MONOTONIC));
     }
-    uint64_t quit = 1;
-    ssize_t written = write(loop->quit_fd, &quit, sizeof quit);
-    CADRE_ASSERT(written == (ssize_t)sizeof quit);
-    pthread_join(loop->watcher, NULL);
+    rpc_watch_close(loop->watch);
     close_queue(loop);
     close_uv(loop);
-    close_fds(loop);
     pthread_mutex_destroy(&loop->post_lock);
     gpr_free(loop);
 }

@@ -23,8 +23,8 @@ struct uv_loop_s;
 
 typedef void rpc_loop_fn(void *user);
 
-/* Opens a loop and starts its one helper thread, which only watches libuv's descriptor. Fork
- * before, never after (spawning is fine: all descriptors are close-on-exec). Errors:
+/* Opens a loop. In a shared library it starts a thread, which only waits for libuv's descriptor.
+ * Fork before, never after (spawning is fine: all descriptors are close-on-exec). Errors:
  * RESOURCE_EXHAUSTED and those of the system. */
 cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error);
 

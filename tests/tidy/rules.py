@@ -530,7 +530,7 @@ LAYERS = {
 PRODUCT = ("common/", "coordinator/", "worker/", "deploy/cadre/", "deploy/local/")
 
 # Functions of other libraries that a file of ours stands in front of: who calls them means the library.
-INTERPOSED = {"accept4", "close", "recvmsg", "sendmsg", "SSL_read", "SSL_write"}
+INTERPOSED = {"accept4", "close", "epoll_ctl", "epoll_wait", "recvmsg", "sendmsg", "SSL_read", "SSL_write"}
 # What is declared below, and defined above by the program that is linked with it.
 HOOKS = {"cadre_panic"}
 

@@ -5,6 +5,7 @@
  * coordinator -> committed record -> daemon -> task. Started by a worker daemon: cadre_barrier
  * ROUNDS FILE */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +76,15 @@ static void step(struct bench_task *task, const struct task_event *event)
     write_all(task->fd, task->frame.bytes, task->frame.size);
 }
 
-/* Waits for bytes and takes every frame that is whole. */
+/* Waits for bytes, as the runtime does, by poll(): a thread that waits in read() is also woken when
+ * the daemon has read what this end sent. Takes every frame that is whole. */
 static void receive(struct bench_task *task)
 {
     struct cadre_error error;
+    struct pollfd waited = {.fd = task->fd, .events = POLLIN};
+    if (poll(&waited, 1, -1) < 0 && errno != EINTR) {
+        fail("poll", strerror(errno));
+    }
     uint8_t *room = frame_reader_room(&task->reader, 4096);
     ssize_t got = room != NULL ? read(task->fd, room, 4096) : -1;
     if (got <= 0) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A parameter server in a process of its own, on memory that outlives it, and clients that push and
- * pull variables of each size. `cadre_servers CLIENTS [PART [THREADS]]` */
+ * pull variables of each size; with "backup" a second server keeps its copy, as on another host.
+ * `cadre_servers CLIENTS [PART [THREADS [backup]]]` */
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +24,12 @@ static const char *const names[] = {"assign", "add", "sgd", "pull", "gather", NU
 
 #define SERVER_SLOT  (1 + CLIENTS_MOST)
 #define CLIENTS_MOST 8
+#define SERVERS_MOST 2 /* the second keeps the copy of the first */
+#define BACKED_MS    20000
 
-static char server_address[LIMIT_ADDRESS_BYTES];
+static struct ps_job ps_job = {.workers = CLIENTS_MOST, .servers = 1};
+static char addresses[SERVERS_MOST][LIMIT_ADDRESS_BYTES];
+static int backed_fd = -1; /* counts servers that have a backup */
 
 struct variable {
     uint32_t shard;
@@ -44,35 +51,61 @@ static void fail(const struct cadre_error *error)
     _exit(6);
 }
 
+/* As the coordinator: who is where, and whose copy of a server may be taken. */
+static void send_members(
+    struct directory *directory, uint32_t of_server, const struct task_backed *backed)
+{
+    struct task_member servers[SERVERS_MOST];
+    const struct task_members members = {.generation = {.number = 1, .nonce = 1},
+        .members = servers,
+        .member_count = ps_job.servers};
+    for (uint32_t i = 0; i < ps_job.servers; i++) {
+        servers[i] = (struct task_member){.slot = SERVER_SLOT + i,
+            .incarnation = 1,
+            .attempts = 1,
+            .here = true,
+            .address = addresses[i]};
+    }
+    if (backed != NULL) {
+        servers[of_server].backed = *backed;
+    }
+    directory_update(directory, &members);
+}
+
 static struct directory *directory_of(uint32_t slot)
 {
     struct cadre_error error = {0};
     struct directory *directory = NULL;
-    const struct directory_self self = {
-        .ps_job = {.workers = CLIENTS_MOST, .servers = 1}, .slot = slot, .incarnation = 1};
-    const struct task_member member = {.slot = SERVER_SLOT,
-        .incarnation = 1,
-        .attempts = 1,
-        .here = true,
-        .address = server_address};
-    const struct task_members members = {
-        .generation = {.number = 1, .nonce = 1}, .members = &member, .member_count = 1};
+    const struct directory_self self = {.ps_job = ps_job, .slot = slot, .incarnation = 1};
     if (directory_new(&self, &directory, &error) != CADRE_OK) {
         fail(&error);
     }
-    directory_update(directory, &members);
+    send_members(directory, 0, NULL);
     return directory;
 }
 
-static void be_server(struct link_listener *listener, uint32_t threads)
+static void record_backed(void *user, const struct task_backed *backed)
+{
+    struct directory *directory = user;
+    send_members(directory, directory_self(directory)->slot - SERVER_SLOT, backed);
+    if (backed->by != 0) {
+        (void)eventfd_write(backed_fd, 1);
+    }
+}
+
+static void be_server(struct link_listener *listener, uint32_t index, uint32_t threads)
 {
     struct cadre_error error = {0};
     struct server *server = NULL;
+    struct directory *directory = directory_of(SERVER_SLOT + index);
     const struct server_options options = {
+        .index = index,
         .memory_fd = memfd_create("parameters", MFD_CLOEXEC),
         .threads = threads,
         .listener = listener,
-        .directory = directory_of(SERVER_SLOT),
+        .directory = directory,
+        .send_backed = record_backed,
+        .user = directory,
     };
     if (server_start(&options, &server, &error) != CADRE_OK ||
         server_wait(server, &error) != CADRE_OK) {
@@ -182,21 +215,51 @@ static bool run(void *user, size_t operation, size_t size_index)
     return true;
 }
 
+static void await_backed(void)
+{
+    struct pollfd waiter = {.fd = backed_fd, .events = POLLIN};
+    for (uint32_t i = 0; ps_job.backups && i < ps_job.servers; i++) {
+        eventfd_t one;
+        if (poll(&waiter, 1, BACKED_MS) != 1 || eventfd_read(backed_fd, &one) != 0) {
+            fprintf(stderr, "no backup within %d ms\n", BACKED_MS);
+            _exit(6);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct servers_kind kind = {open_client, run, names};
     struct cadre_error error = {0};
-    struct link_listener *listener = NULL;
-    if (link_listener_open("127.0.0.1", NULL, &listener, server_address, &error) != CADRE_OK) {
-        fail(&error);
+    struct link_listener *listeners[SERVERS_MOST] = {NULL};
+    pid_t servers[SERVERS_MOST];
+    uint32_t threads = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+    if (argc > 4 && strcmp(argv[4], "backup") == 0) {
+        ps_job.servers = SERVERS_MOST;
+        ps_job.backups = true;
     }
-    pid_t server = fork();
-    if (server == 0) {
-        be_server(listener, argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0);
+    backed_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    if (backed_fd < 0) {
+        return 2;
     }
+    for (uint32_t i = 0; i < ps_job.servers; i++) {
+        if (link_listener_open("127.0.0.1", NULL, &listeners[i], addresses[i], &error) !=
+            CADRE_OK) {
+            fail(&error);
+        }
+    }
+    for (uint32_t i = 0; i < ps_job.servers; i++) {
+        servers[i] = fork();
+        if (servers[i] == 0) {
+            be_server(listeners[i], i, threads);
+        }
+    }
+    await_backed();
     int status = servers_rounds(&kind, argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
-    link_listener_close(listener);
+    for (uint32_t i = 0; i < ps_job.servers; i++) {
+        kill(servers[i], SIGKILL);
+        waitpid(servers[i], NULL, 0);
+        link_listener_close(listeners[i]);
+    }
     return status;
 }

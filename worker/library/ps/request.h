@@ -77,8 +77,16 @@ struct request {
 #define FRAME_LOAD   67
 #define FRAME_FETCH  68
 #define FRAME_PIECE  69
+/* Between servers: a push that its server forwards while it receives it. Its header; some rows of
+ * it, behind those before; no more of them come; all have come, which alone is answered. */
+#define FRAME_PUSH_BEGIN   70
+#define FRAME_PUSH_ROWS    71
+#define FRAME_PUSH_ABANDON 72
+#define FRAME_PUSH_END     73
 
 enum { ARG_SHARD, ARG_FIRST, ARG_ROWS, ARG_MIN_STEPS, ARG_DONE_WATERMARK };
+/* Of FRAME_PUSH_*, beside the shard, the rows and the watermark: which push it is. */
+enum { ARG_CLOSURE = ARG_FIRST, ARG_ORDINAL = ARG_MIN_STEPS };
 /* Of an answer; of that to a hello: the nonce of the server's memory. */
 enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates, steps, the bits of a push's trust */ };
 /* The number of the answer to a hello. */

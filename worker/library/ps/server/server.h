@@ -5,7 +5,8 @@
  *     client ── frame: pull, push, gather, ... ──▶ loop threads (epoll), one state machine for each
  *            ◀── answer ──────────────────────     connection: a slow one does not delay another
  *
- *     push, with a backup:   applied here ── the same push ──▶ ps (k + 1) mod n ── ack ──▶ answer
+ *     push, with a backup:   each block ─┬─ the same ──▶ ps (k + 1) mod n applies it ──┬──▶ answer
+ *                                        └──▶ applied here ────────────────────────────┘
  *
  * A push is answered when it is applied, and with a backup when the backup has applied it too. A
  * server whose backup is lost answers nothing before the coordinator has recorded that it has no

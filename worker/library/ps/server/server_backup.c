@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replicates changes to ps (k + 1) mod n. One change at a time, here and there: both stores are
- * equal after each. backup_record.h has the rule for what may be answered. Called by the loops of
- * server_requests.c and server_push.c. */
+ * Replicates changes to ps (k + 1) mod n. One change at a time, sent there and then made here: both
+ * stores are equal after each. backup_record.h has the rule for what may be answered. Called by the
+ * loops of server_requests.c and server_push.c. */
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -18,6 +19,8 @@
  * change took here, counts as lost: it or its machine hangs. */
 #define SILENCE_US    (10 * CADRE_US_PER_S)
 #define SILENCE_TIMES 4
+/* What waking a thread of an idle processor takes, about. */
+#define SPIN_US 60
 
 struct backup {
     struct server *server;
@@ -28,6 +31,7 @@ struct backup {
     pthread_t threads[2];
     pthread_mutex_t lock;  /* held during a change here and there; over what follows */
     struct link *link;     /* NULL: it is not here, changes are sent to no server */
+    uint64_t link_number;  /* from 1: pushes in progress are begun again over a new one */
     uint64_t began_us;     /* when the change began */
     _Atomic uint64_t with; /* the incarnation that has all that is here; 0: none */
     struct backup_record backup_record;
@@ -83,12 +87,26 @@ static struct patience patience_with(const struct backup *backup, const struct l
         .silence_us = SILENCE_US + SILENCE_TIMES * took_us};
 }
 
+/* Waits without sleeping: an answer that comes at once costs one wake of a thread less. */
+static bool is_answered_soon(struct link *link, struct frame *ret_answer)
+{
+    uint64_t end_us = clock_monotonic_us() + SPIN_US;
+    cadre_status status = link_receive(link, 0, ret_answer, NULL);
+    while (status == CADRE_DEADLINE_EXCEEDED && clock_monotonic_us() < end_us) {
+        sched_yield();
+        status = link_receive(link, 0, ret_answer, NULL);
+    }
+    return status == CADRE_OK;
+}
+
 static cadre_status server_backup_receive(
     struct link *link, struct patience *patience, struct cadre_error *error)
 {
     struct frame answer;
     const struct link_wait wait = {.goes_on = goes_on, .user = patience};
-    CADRE_TRY(link_receive_while(link, &wait, &answer, error));
+    if (!is_answered_soon(link, &answer)) {
+        CADRE_TRY(link_receive_while(link, &wait, &answer, error));
+    }
     if (answer.kind != FRAME_ANSWER || answer.code != CADRE_OK) {
         return cadre_error_set(error,
             answer.code == CADRE_NOT_FOUND ? CADRE_NOT_FOUND : CADRE_INTERNAL,
@@ -195,6 +213,7 @@ static void try_once(struct backup *backup)
     bool good = !stopping && give_all(backup, link, NULL) == CADRE_OK;
     if (good) {
         backup->link = link;
+        backup->link_number++;
         atomic_store(&backup->with, link_peer(link)->incarnation);
         server_backup_consider(backup);
     }
@@ -288,6 +307,7 @@ cadre_status backup_open(struct server *server, const struct server_options *opt
     backup->user = options->user;
     backup->index = (options->index + 1) % server->terms.ps_job.servers;
     backup->link = link;
+    backup->link_number = 1;
     atomic_store(&backup->with, link == NULL ? 0 : link_peer(link)->incarnation);
     backup_record_begin(&backup->backup_record, &self.backed);
     atomic_store(&backup->counted, backup->backup_record.counted);
@@ -322,20 +342,92 @@ void backup_begin(struct backup *backup)
     }
 }
 
-void backup_replicate(struct backup *backup, const struct connection *connection)
+/* Without a backup, or with one that takes nothing any more, nothing is sent. */
+static void send_change(struct backup *backup, const struct frame *frame, const void *bytes)
 {
-    if (backup == NULL || backup->link == NULL) {
-        return;
-    }
-    const struct iovec piece = {connection->collected.bytes, connection->frame.bytes};
     struct patience patience = patience_with(backup, backup->link);
     const struct link_wait wait = {.goes_on = goes_on, .user = &patience};
-    struct frame frame = connection->frame;
-    frame.kind = frame.kind == REQUEST_PUSH_PULL ? REQUEST_PUSH : frame.kind;
-    if (link_send_while(backup->link, &frame, &piece, 1, &wait, NULL) != CADRE_OK ||
-        server_backup_receive(backup->link, &patience, NULL) != CADRE_OK) {
+    const struct iovec piece = {(void *)(uintptr_t)bytes, frame->bytes};
+    if (link_send_while(backup->link, frame, &piece, 1, &wait, NULL) != CADRE_OK) {
         server_backup_lose(backup);
     }
+}
+
+static bool has_backup(const struct backup *backup)
+{
+    return backup != NULL && backup->link != NULL;
+}
+
+void backup_send(struct backup *backup, const struct connection *connection)
+{
+    if (has_backup(backup)) {
+        struct frame frame = connection->frame;
+        frame.kind = frame.kind == REQUEST_PUSH_PULL ? REQUEST_PUSH : frame.kind;
+        send_change(backup, &frame, connection->collected.bytes);
+    }
+}
+
+static void send_part(struct backup *backup, const struct connection *connection, uint32_t kind,
+    uint64_t rows, const void *bytes, uint64_t count)
+{
+    struct frame frame = {.kind = kind, .bytes = count};
+    frame.args[ARG_SHARD] = connection->key.shard;
+    frame.args[ARG_CLOSURE] = connection->key.closure;
+    frame.args[ARG_ORDINAL] = connection->key.ordinal;
+    frame.args[ARG_ROWS] = rows;
+    frame.args[ARG_DONE_WATERMARK] = connection->frame.args[ARG_DONE_WATERMARK];
+    send_change(backup, &frame, bytes);
+}
+
+/* Over this connection to the backup, which may be another one than that of the rows before: the
+ * backup then received them with the whole store. */
+static bool begin_push(struct backup *backup, struct connection *connection)
+{
+    if (has_backup(backup) && connection->forwarded != backup->link_number) {
+        connection->forwarded = backup->link_number;
+        send_part(backup, connection, FRAME_PUSH_BEGIN, 0, connection->collected.bytes,
+            PUSH_HEADER_BYTES);
+    }
+    return has_backup(backup);
+}
+
+void backup_send_rows(
+    struct backup *backup, struct connection *connection, const void *values, uint64_t rows)
+{
+    if (begin_push(backup, connection) && rows > 0) {
+        send_part(backup, connection, FRAME_PUSH_ROWS, rows, values, rows * connection->row_bytes);
+    }
+}
+
+void backup_send_end(struct backup *backup, struct connection *connection)
+{
+    if (begin_push(backup, connection)) {
+        send_part(backup, connection, FRAME_PUSH_END, 0, NULL, 0);
+    }
+}
+
+void backup_send_abandon(struct backup *backup, struct connection *connection)
+{
+    if (has_backup(backup) && connection->forwarded == backup->link_number) {
+        send_part(backup, connection, FRAME_PUSH_ABANDON, 0, NULL, 0);
+    }
+    connection->forwarded = 0;
+}
+
+void backup_await(struct backup *backup)
+{
+    if (has_backup(backup)) {
+        struct patience patience = patience_with(backup, backup->link);
+        if (server_backup_receive(backup->link, &patience, NULL) != CADRE_OK) {
+            server_backup_lose(backup);
+        }
+    }
+}
+
+void backup_replicate(struct backup *backup, const struct connection *connection)
+{
+    backup_send(backup, connection);
+    backup_await(backup);
 }
 
 void backup_end(struct backup *backup)

@@ -31,6 +31,7 @@ void connection_free(struct connection *connection)
     struct server *server = connection->loop->server;
     push_abandon(connection);
     if (server->attached == connection) { /* of a copy, in its only loop */
+        copy_forwarded_abandon(server);
         server->attached = NULL;
     }
     link_free(connection->link);

@@ -2,6 +2,7 @@
  * The copy that a server keeps of another one's store: a server inside of it with one loop, whose
  * only client is that other server. It waits for none of this server's loops, so servers that keep
  * each other's copies never wait in a ring. Called by server.c and server_requests.c. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "worker/library/ps/server/server_internal.h"
@@ -90,6 +91,131 @@ void copy_expect_newer(struct server *copy, const struct link *link)
         link_shutdown(copy->blocked);
     }
     pthread_mutex_unlock(&copy->lock);
+}
+
+/* ---- pushes that the other server forwards while it receives them: the same blocks in the same
+ * order, so the copy is as far as the store. Only the end is answered, and a refusal, which the
+ * other server finds instead: the copy then counts as lost ---- */
+
+struct forwarded_push {
+    struct forwarded_push *next;
+    struct pushing pushing;
+};
+
+/* The pointer to the push of the frame; to NULL: it is not in progress. */
+static struct forwarded_push **find_forwarded(const struct connection *connection)
+{
+    const uint64_t *args = connection->frame.args;
+    struct forwarded_push **at = &connection->loop->server->forwarded_pushes;
+    while (*at != NULL && ((*at)->pushing.push.closure != args[ARG_CLOSURE] ||
+                              (*at)->pushing.push.ordinal != args[ARG_ORDINAL] ||
+                              (*at)->pushing.push.shard != args[ARG_SHARD])) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static void unlist_forwarded(struct forwarded_push **at)
+{
+    struct forwarded_push *push = *at;
+    *at = push->next;
+    free(push);
+}
+
+void copy_forwarded_abandon(struct server *copy)
+{
+    while (copy->forwarded_pushes != NULL) {
+        store_push_abandon(copy->store, &copy->forwarded_pushes->pushing);
+        unlist_forwarded(&copy->forwarded_pushes);
+    }
+}
+
+static void refuse_forwarded(struct connection *connection, const char *why)
+{
+    struct cadre_error error = {0};
+    (void)cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+        "push %" PRIu64 " of closure %" PRIu64 " to shard %" PRIu64 " %s",
+        connection->frame.args[ARG_ORDINAL], connection->frame.args[ARG_CLOSURE],
+        connection->frame.args[ARG_SHARD], why);
+    connection_refuse(connection, &error);
+}
+
+static void begin_forwarded(struct connection *connection, bool is_listed)
+{
+    struct server *copy = connection->loop->server;
+    struct cadre_error error = {0};
+    struct push push;
+    push_header_read(
+        connection->collected.bytes, (uint32_t)connection->frame.args[ARG_SHARD], &push);
+    if (is_listed || push.sparse || push.closure != connection->frame.args[ARG_CLOSURE] ||
+        push.ordinal != connection->frame.args[ARG_ORDINAL]) {
+        refuse_forwarded(connection, "is begun twice, or is another one");
+        return;
+    }
+    struct forwarded_push *forwarded = calloc(1, sizeof *forwarded);
+    cadre_status status = forwarded == NULL ? cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+                                                  "no memory for a push")
+                                            : store_push_begin(copy->store, connection->loop->index,
+                                                  &push, &forwarded->pushing, &error);
+    if (status != CADRE_OK) {
+        free(forwarded);
+        refuse_forwarded(connection, "cannot be begun in the copy");
+        return;
+    }
+    forwarded->next = copy->forwarded_pushes;
+    copy->forwarded_pushes = forwarded;
+    connection->state = CONNECTION_HEADER;
+}
+
+/* A push that counts as applied here, and not there, has no rows to come: the copy is another one.
+ */
+static void apply_rows(struct connection *connection, struct pushing *pushing)
+{
+    struct store *store = connection->loop->server->store;
+    const struct store_spec *spec = store_spec(store, pushing->push.shard);
+    uint64_t rows = connection->frame.args[ARG_ROWS];
+    uint64_t bytes = 0;
+    if (__builtin_mul_overflow(rows, request_row_bytes(spec), &bytes) ||
+        bytes != connection->frame.bytes || pushing->applied ||
+        rows > pushing->push.rows - pushing->rows_done) {
+        refuse_forwarded(connection, "has other rows in the copy");
+        return;
+    }
+    if (rows > 0) {
+        store_push_block(store, pushing, connection->collected.bytes, rows);
+    }
+    connection->state = CONNECTION_HEADER;
+}
+
+static void end_forwarded(struct connection *connection, struct forwarded_push **at)
+{
+    struct store *store = connection->loop->server->store;
+    struct pushing *pushing = &(*at)->pushing;
+    if (pushing->applied || pushing->rows_done != pushing->push.rows) {
+        refuse_forwarded(connection, "is not whole in the copy");
+        return;
+    }
+    store_push_end(store, pushing);
+    unlist_forwarded(at);
+    connection_answer(connection, 0, 0, NULL, 0);
+}
+
+void copy_forwarded_run(struct connection *connection)
+{
+    struct forwarded_push **at = find_forwarded(connection);
+    if (connection->frame.kind == FRAME_PUSH_BEGIN) {
+        begin_forwarded(connection, *at != NULL);
+    } else if (*at == NULL) {
+        refuse_forwarded(connection, "was not begun in the copy");
+    } else if (connection->frame.kind == FRAME_PUSH_ROWS) {
+        apply_rows(connection, &(*at)->pushing);
+    } else if (connection->frame.kind == FRAME_PUSH_END) {
+        end_forwarded(connection, at);
+    } else {
+        store_push_abandon(connection->loop->server->store, &(*at)->pushing);
+        unlist_forwarded(at);
+        connection->state = CONNECTION_HEADER;
+    }
 }
 
 /* ---- a whole store, in pieces ---- */
@@ -184,6 +310,7 @@ enum next_step copy_serve(struct connection *connection)
     /* When a newer incarnation takes or fills the copy, an older one may still run without having
      * received that it was replaced: its changes are ignored. */
     server_loop_end_others(connection);
+    copy_forwarded_abandon(connection->loop->server);
     connection->loop->server->attached = NULL;
     set_blocked(connection, connection->link);
     cadre_status status =

@@ -24,6 +24,8 @@
 #define SERVER_TURN_BYTES ((size_t)4 << 20)
 /* Values are received and applied in blocks of this size, which are still in the cache then. */
 #define SERVER_BLOCK_BYTES ((size_t)128 << 10)
+/* With a backup in larger ones: each wakes the backup. Smaller pushes are forwarded whole. */
+#define SERVER_FORWARD_BYTES ((size_t)1 << 20)
 
 enum connection_state {
     CONNECTION_HEADER,
@@ -71,7 +73,8 @@ struct connection {
     struct push_key key; /* under the server's lock */
     struct pushing pushing;
     uint64_t row_bytes;
-    uint64_t skip; /* bytes of rows that were applied when they came first */
+    uint64_t skip;      /* bytes of rows that were applied when they came first */
+    uint64_t forwarded; /* the backup's connection over which this push was begun; 0: none */
     uint8_t *direct;
     struct growing_buffer block;
     size_t block_got;
@@ -120,7 +123,8 @@ struct server {
     uint64_t of_incarnation;     /* of a copy: the newest incarnation of that other server that
                                   * connected */
     struct connection *attached; /* of a copy: the connection that may change it; NULL: none */
-    pthread_mutex_t notes;       /* held while a text is read or replaced */
+    struct forwarded_push *forwarded_pushes; /* of a copy: in progress over that connection */
+    pthread_mutex_t notes;                   /* held while a text is read or replaced */
 };
 
 /* ---- server.c ---- */
@@ -211,9 +215,20 @@ bool backup_in_sync(const struct backup *backup);
 bool backup_may_answer(const struct backup *backup);
 /* Takes the lock of a change; loops follow each other. backup_end releases it. */
 void backup_begin(struct backup *backup);
-/* `connection` has changed the store, and all of its request was collected: sends the change to the
- * backup and waits for its answer. Without an answer the backup counts as lost, and that is
- * reported to the coordinator. */
+/* All of the request of `connection` was collected: sends it to the backup, which changes the copy
+ * while this server changes its store. backup_await has to follow in the same change. */
+void backup_send(struct backup *backup, const struct connection *connection);
+/* A push that is received in blocks: sends `rows` more of its rows to the backup, after its header
+ * if the backup has not got that over this connection; that all of them came (backup_await has to
+ * follow in the same change); or that no more come. */
+void backup_send_rows(
+    struct backup *backup, struct connection *connection, const void *values, uint64_t rows);
+void backup_send_end(struct backup *backup, struct connection *connection);
+void backup_send_abandon(struct backup *backup, struct connection *connection);
+/* Waits until the backup has made the change that was sent. Without an answer the backup counts as
+ * lost, and that is reported to the coordinator. */
+void backup_await(struct backup *backup);
+/* Of a change that was made here already: backup_send, backup_await. */
 void backup_replicate(struct backup *backup, const struct connection *connection);
 /* Ends the change. */
 void backup_end(struct backup *backup);
@@ -240,6 +255,10 @@ void copy_admit_connection(struct connection *connection);
 /* Whether a request is accepted: not from an older incarnation, and changes only over the
  * connection that filled the copy or received it. */
 bool copy_admits(const struct connection *connection);
+/* FRAME_PUSH_*, collected: a push that the other server receives at the same time. */
+void copy_forwarded_run(struct connection *connection);
+/* The pushes in progress end, with what was done of them. */
+void copy_forwarded_abandon(struct server *copy);
 /* Sends a piece; `user` is a struct copy_writer. */
 store_sink copy_send_piece;
 struct copy_writer {

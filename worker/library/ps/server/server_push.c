@@ -54,11 +54,22 @@ static void unlist_push(struct connection *connection)
     server_wake_parked(server);
 }
 
+/* During a change; the backup abandons it before another connection may begin it again. */
+static void abandon_listed(struct connection *connection)
+{
+    struct server *server = connection->loop->server;
+    store_push_abandon(server->store, &connection->pushing);
+    backup_send_abandon(server->backup, connection);
+    unlist_push(connection);
+}
+
 void push_abandon(struct connection *connection)
 {
+    struct backup *backup = connection->loop->server->backup;
     if (connection->listed) {
-        store_push_abandon(connection->loop->server->store, &connection->pushing);
-        unlist_push(connection);
+        backup_begin(backup);
+        abandon_listed(connection);
+        backup_end(backup);
     }
 }
 
@@ -116,8 +127,10 @@ static uint64_t block_rows(const struct connection *connection)
 {
     const struct store *store = connection->loop->server->store;
     uint64_t most = store_block_rows(store, connection->pushing.push.shard);
-    uint64_t fit = connection->row_bytes == 0 ? most : SERVER_BLOCK_BYTES / connection->row_bytes;
-    uint64_t rows = fit < most ? fit : most;
+    bool forwards = connection->loop->server->backup != NULL;
+    uint64_t bytes = forwards ? SERVER_FORWARD_BYTES : SERVER_BLOCK_BYTES;
+    uint64_t fit = connection->row_bytes == 0 ? most : bytes / connection->row_bytes;
+    uint64_t rows = forwards || fit < most ? fit : most;
     return rows == 0 ? 1 : rows;
 }
 
@@ -154,22 +167,35 @@ static void begin_values(struct connection *connection)
     if (!growing_buffer_reserve(&connection->block, connection->block_wanted)) {
         (void)cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu bytes of values",
             connection->block_wanted);
-        push_abandon(connection);
+        abandon_listed(connection);
         connection_refuse(connection, &error);
+        return;
     }
+    backup_send_rows(connection->loop->server->backup, connection, NULL, 0);
 }
 
 /* ---- values ---- */
 
+/* All of its request was collected before it was begun. */
+static bool was_collected(const struct connection *connection)
+{
+    return connection->got == connection->frame.bytes;
+}
+
+/* During a change: all rows of the push are applied here. */
 static void server_push_finish(struct connection *connection)
 {
     struct store *store = connection->loop->server->store;
+    struct backup *backup = connection->loop->server->backup;
     const struct push *push = &connection->pushing.push;
     const void *rows = NULL;
     uint64_t bytes = 0;
     if (!connection->pushing.applied) {
+        if (!was_collected(connection)) {
+            backup_send_end(backup, connection);
+        }
         store_push_end(store, &connection->pushing);
-        backup_replicate(connection->loop->server->backup, connection);
+        backup_await(backup);
     }
     unlist_push(connection);
     uint64_t version = store_version(store, push->shard);
@@ -189,11 +215,12 @@ void push_block(struct connection *connection)
         connection_answer(connection, 0, 0, NULL, 0);
         return;
     }
-    if (!connection->pushing.applied && connection->pushing.push.rows > 0) {
-        uint64_t rows = next_rows(connection);
-        if (rows > 0) {
-            store_push_block(store, &connection->pushing, connection->block.bytes, rows);
-        }
+    struct backup *backup = connection->loop->server->backup;
+    backup_begin(backup);
+    uint64_t rows = connection->pushing.applied ? 0 : next_rows(connection);
+    if (rows > 0) {
+        backup_send_rows(backup, connection, connection->block.bytes, rows);
+        store_push_block(store, &connection->pushing, connection->block.bytes, rows);
     }
     if (connection->pushing.applied ||
         connection->pushing.rows_done == connection->pushing.push.rows) {
@@ -201,6 +228,7 @@ void push_block(struct connection *connection)
     } else {
         next_block(connection);
     }
+    backup_end(backup);
 }
 
 /* Its ids and values were collected: applies all at once. */
@@ -212,20 +240,26 @@ static void apply_sparse(struct connection *connection)
         connection->collected.bytes + PUSH_HEADER_BYTES + pushing->push.rows * sizeof(int64_t);
     if (!pushing->applied &&
         store_push_rows(connection->loop->server->store, pushing, values, &error) != CADRE_OK) {
-        push_abandon(connection);
+        abandon_listed(connection);
         connection_refuse(connection, &error);
         return;
+    }
+    if (!pushing->applied) {
+        backup_send(connection->loop->server->backup, connection);
     }
     server_push_finish(connection);
 }
 
-/* A push that is replicated, or that LAMB applies: all of it was collected. */
+/* A small push that is replicated, or one that LAMB applies: all of it was collected. */
 static void apply_dense(struct connection *connection)
 {
     struct store *store = connection->loop->server->store;
     struct pushing *pushing = &connection->pushing;
     const uint8_t *values = connection->collected.bytes + PUSH_HEADER_BYTES +
                             pushing->rows_done * connection->row_bytes;
+    if (!pushing->applied) {
+        backup_send(connection->loop->server->backup, connection);
+    }
     if (!pushing->applied && pushing->push.rows > pushing->rows_done) {
         store_push_block(store, pushing, values, pushing->push.rows - pushing->rows_done);
     }
@@ -243,6 +277,7 @@ static void server_push_begin(struct connection *connection, const struct push *
     struct server *server = connection->loop->server;
     struct cadre_error error = {0};
     connection->row_bytes = request_row_bytes(store_spec(server->store, push->shard));
+    connection->forwarded = 0;
     if (!list_push(connection, push)) {
         connection->state = CONNECTION_PARKED;
         return;
@@ -251,11 +286,11 @@ static void server_push_begin(struct connection *connection, const struct push *
         server->store, connection->loop->index, push, &connection->pushing, &error);
     if (status == CADRE_OK && push->sparse) {
         apply_sparse(connection);
-    } else if (status == CADRE_OK && connection->got == connection->frame.bytes) {
+    } else if (status == CADRE_OK && was_collected(connection)) {
         apply_dense(connection);
     } else if (status == CADRE_OK && store_push_is_one(server->store, push)) {
-        push_abandon(connection); /* its shard had another optimizer, or none, when the push
-                                   * began */
+        abandon_listed(connection); /* its shard had another optimizer, or none, when the push
+                                     * began */
         collect_values(connection);
     } else if (status == CADRE_OK) {
         begin_values(connection);
@@ -300,10 +335,13 @@ void push_run(struct connection *connection)
         return;
     }
     /* Several dense pushes progress in a loop at a time, block by block; a sparse one is a single
-     * block, and so is one of LAMB. */
+     * block, and so is one of LAMB. With a backup also a small one, which is one message then, and
+     * one without a closure, of which no copy could tell how far it came. */
     struct backup *backup = connection->loop->server->backup;
     bool asks = connection->frame.kind == REQUEST_NORMS;
-    bool is_one = push.sparse || asks || backup != NULL ||
+    bool is_one = push.sparse || asks ||
+                  (backup != NULL &&
+                      (push.closure == 0 || connection->frame.bytes <= SERVER_FORWARD_BYTES)) ||
                   store_push_is_one(connection->loop->server->store, &push);
     if (is_one && connection->got < connection->frame.bytes) {
         collect_values(connection);

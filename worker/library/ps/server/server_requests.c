@@ -169,6 +169,25 @@ static void begin_copy(struct connection *connection)
     }
 }
 
+static void refuse_kind(struct connection *connection)
+{
+    struct cadre_error error = {0};
+    (void)cadre_error_set(&error, CADRE_UNIMPLEMENTED,
+        "request %" PRIu32 ", which a parameter server does not have", connection->frame.kind);
+    connection_refuse(connection, &error);
+}
+
+static void begin_forwarded(struct connection *connection)
+{
+    if (!connection->loop->server->is_copy) {
+        refuse_kind(connection);
+    } else if (connection->frame.kind == FRAME_PUSH_ROWS) {
+        collect_some(connection, 0, UINT64_MAX);
+    } else {
+        collect_all(connection, connection->frame.kind == FRAME_PUSH_BEGIN ? PUSH_HEADER_BYTES : 0);
+    }
+}
+
 void request_begin(struct connection *connection)
 {
     const struct frame *frame = &connection->frame;
@@ -195,6 +214,12 @@ void request_begin(struct connection *connection)
     case FRAME_FETCH:
         begin_copy(connection);
         return;
+    case FRAME_PUSH_BEGIN:
+    case FRAME_PUSH_ROWS:
+    case FRAME_PUSH_ABANDON:
+    case FRAME_PUSH_END:
+        begin_forwarded(connection);
+        return;
     case REQUEST_CREATE:
         collect_all(connection, SPEC_HEADER_BYTES);
         return;
@@ -205,9 +230,7 @@ void request_begin(struct connection *connection)
         collect_some(connection, NAME_HEADER_BYTES, REQUEST_NOTE_MAX);
         return;
     default:
-        (void)cadre_error_set(&error, CADRE_UNIMPLEMENTED,
-            "request %" PRIu32 ", which a parameter server does not have", frame->kind);
-        connection_refuse(connection, &error);
+        refuse_kind(connection);
     }
 }
 
@@ -510,6 +533,12 @@ void request_run(struct connection *connection)
     case REQUEST_PUSH_PULL:
     case REQUEST_NORMS:
         push_run(connection);
+        return;
+    case FRAME_PUSH_BEGIN:
+    case FRAME_PUSH_ROWS:
+    case FRAME_PUSH_ABANDON:
+    case FRAME_PUSH_END:
+        copy_forwarded_run(connection);
         return;
     case REQUEST_STEP_NORMS:
         step_norms_run(connection);
