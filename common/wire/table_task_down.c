@@ -218,6 +218,9 @@ static void members_after_take(struct decoder *decoder, const void *wire, void *
         decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "members",
             "is empty; a job with parameter servers has at least a chief");
     }
+    if (all->changes && all->number == 0) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "changes", "are of a list without a number");
+    }
     for (size_t i = 0; i < all->member_count && decoder->status == CADRE_OK; i++) {
         const struct task_member *member = &all->members[i];
         decoder->path = (struct field_path){"TaskMember", "TaskMembers", "members", i};
@@ -233,9 +236,9 @@ static void members_after_take(struct decoder *decoder, const void *wire, void *
 WIRE_MODEL(TaskMembers, struct task_members);
 
 ROWS(TaskMembers) = {
-    MESSAGE(TaskMembers, generation, Generation),
-    BYTES(TaskMembers, key),
+    MESSAGE(TaskMembers, generation, Generation), BYTES(TaskMembers, key),
     MESSAGES(TaskMembers, members, TaskMember, members, member_count, LIMIT_TASKS_PER_JOB),
+    COPY(TaskMembers, number), BOOL(TaskMembers, changes), /* of a number above 0 */
 };
 static TABLE_WITH(TaskMembers, task_members, .after_take = members_after_take);
 

@@ -489,9 +489,9 @@ struct core_task_view {
     bool has_exit;
     struct task_exit exit; /* without its text, which is only in the record */
     bool sent_hello, collected;
-    uint32_t rank; /* UINT32_MAX: not in the roster */
-    uint32_t replicas;
+    uint32_t rank, replicas; /* rank UINT32_MAX: not in the roster */
     char mesh_address[LIMIT_ADDRESS_BYTES];
+    uint32_t hellos;   /* of this task that were accepted */
     bool here;         /* it said hello, is not dismissed and has not exited, as far as is known */
     uint32_t attempts; /* how often the slot was started in this generation; its last task: */
     uint64_t attempts_generation; /* in the one of this number */

@@ -19,6 +19,7 @@ void directory_entry_free(struct directory_entry *entry)
     wire_buffer_free(&entry->packed);
     free(entry->tasks);
     free(entry->checkpoints);
+    members_sent_free(&entry->members_sent);
     directory_shards_free(&entry->shards);
     free(entry);
 }

@@ -8,6 +8,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/directory_shards.h"
+#include "coordinator/engine/members_sent.h"
 #include "coordinator/engine/outdated.h"
 #include "coordinator/store/store.h"
 
@@ -78,6 +79,7 @@ struct directory_entry {
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
     struct newest_messages newest;
+    struct members_sent members_sent;
     struct directory_history history;
     /* For counts.c: */
     uint64_t counted; /* steps that are in the count already */

@@ -22,6 +22,8 @@ struct sender {
     const struct job_spec *(*spec)(void *user, struct job_id job); /* NULL: no such job */
     void (*key)(void *user, struct job_id job, struct generation generation,
         uint8_t ret_key[LIMIT_JOB_KEY_BYTES]);
+    /* What the job's tasks have of each other. NULL, or returned: not kept, and lists are whole. */
+    struct members_sent *(*members)(void *user, struct job_id job);
     void (*starts)(void *user, struct job_id job, uint32_t slot); /* before a start is sent */
     /* Plans with more entries than this, to all daemons together, are sent in parts; 0:
      * MESSAGES_WHOLE_MAX. */

@@ -4,21 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/engine/members_sent.h"
 #include "coordinator/engine/messages.h"
 
 /* Tasks of the job as they are now; entries point to addresses. */
 struct membership {
-    struct task_member *all;  /* NULL: not for the chief */
+    struct task_member *all;  /* by slot; NULL: not for the chief */
     struct task_member *some; /* the chief and the servers */
+    struct task_member *all_changed, *some_changed;
     char (*addresses)[LIMIT_ADDRESS_BYTES];
-    size_t some_count;
+    size_t all_count, some_count, all_changed_count, some_changed_count;
 };
 
 static void membership_free(struct membership *membership)
 {
     free(membership->all);
     free(membership->some);
+    free(membership->all_changed);
+    free(membership->some_changed);
     free(membership->addresses);
+}
+
+static bool membership_has_room(
+    struct membership *membership, const struct core_job_view *view, bool chief)
+{
+    size_t some = 1 + (size_t)view->ps_job.servers;
+    size_t listed = chief ? view->tasks : some;
+    *membership =
+        (struct membership){.all = chief ? calloc(listed, sizeof(struct task_member)) : NULL,
+            .some = calloc(some, sizeof(struct task_member)),
+            .all_changed = chief ? calloc(listed, sizeof(struct task_member)) : NULL,
+            .some_changed = calloc(some, sizeof(struct task_member)),
+            .addresses = calloc(listed, LIMIT_ADDRESS_BYTES),
+            .all_count = chief ? view->tasks : 0};
+    return (!chief || (membership->all != NULL && membership->all_changed != NULL)) &&
+           membership->some != NULL && membership->some_changed != NULL &&
+           membership->addresses != NULL;
 }
 
 /* Tasks other than the chief get the chief and the servers only, so that the cost does not grow
@@ -29,12 +50,7 @@ static bool membership_make(const struct sender *sender, const struct core_job_v
     size_t tasks = view->tasks;
     size_t some = 1 + (size_t)view->ps_job.servers;
     uint32_t slot = 0;
-    *ret_membership =
-        (struct membership){.all = chief ? calloc(tasks, sizeof(struct task_member)) : NULL,
-            .some = calloc(some, sizeof(struct task_member)),
-            .addresses = calloc(chief ? tasks : some, LIMIT_ADDRESS_BYTES)};
-    if ((chief && ret_membership->all == NULL) || ret_membership->some == NULL ||
-        ret_membership->addresses == NULL) {
+    if (!membership_has_room(ret_membership, view, chief)) {
         return false;
     }
     for (size_t i = 0; slot < tasks && (chief || i < some); i++) {
@@ -68,6 +84,50 @@ static void send_to_slot(const struct sender *sender, const struct core_job_view
     messages_send(sender, task->link, down);
 }
 
+/* What the job's tasks were sent before; NULL: not known, and messages are whole. */
+static struct members_sent *sent_before(
+    const struct sender *sender, const struct core_job_view *view)
+{
+    struct members_sent *sent =
+        sender->members != NULL ? sender->members(sender->user, view->job) : NULL;
+    return sent != NULL && members_sent_begin(sent, view) ? sent : NULL;
+}
+
+/* To all, or to the chief alone, the lists have new numbers if they changed. A message to another
+ * task alone is whole, and leaves the list that all have as it is. */
+static void find_changes(
+    struct membership *membership, struct members_sent *sent, bool to_chief, bool to_others)
+{
+    if (sent != NULL && to_chief) {
+        membership->all_changed_count =
+            members_sent_compare(&sent->to_chief, membership->all, membership->all_changed);
+    }
+    if (sent != NULL && to_others) {
+        membership->some_changed_count =
+            members_sent_compare(&sent->to_others, membership->some, membership->some_changed);
+    }
+}
+
+/* The whole list to a task that has said hello since, to one alone that is not the chief, and where
+ * nothing is known of what was sent; else what changed. False: nothing did. */
+static bool fill_members(const struct membership *membership, struct members_sent *sent,
+    const struct core_task_view *task, bool one, struct task_members *members)
+{
+    bool chief = task->slot == 0;
+    bool again = sent == NULL || members_sent_again(sent, task);
+    size_t changed = chief ? membership->all_changed_count : membership->some_changed_count;
+    members->number = sent == NULL ? 0 : chief ? sent->to_chief.number : sent->to_others.number;
+    members->changes = !again && (chief || !one);
+    if (members->changes) {
+        members->members = chief ? membership->all_changed : membership->some_changed;
+        members->member_count = changed;
+        return changed > 0;
+    }
+    members->members = chief ? membership->all : membership->some;
+    members->member_count = chief ? membership->all_count : membership->some_count;
+    return true;
+}
+
 static cadre_status send_membership(const struct sender *sender, const struct core_action *action,
     const struct core_job_view *view, struct cadre_error *error)
 {
@@ -81,15 +141,14 @@ static cadre_status send_membership(const struct sender *sender, const struct co
     uint32_t first = one ? action->notify_job.slot : 0;
     uint32_t end = one ? first + 1 : view->tasks;
     bool made = membership_make(sender, view, first == 0, &membership);
+    struct members_sent *sent = made ? sent_before(sender, view) : NULL;
+    find_changes(&membership, sent, first == 0, !one);
     for (uint32_t slot = first; made && slot < end; slot++) {
         struct core_task_view task;
         core_job_task(sender->core, view->job, slot, &task);
-        if (!task.here) {
-            continue;
+        if (task.here && fill_members(&membership, sent, &task, one, members)) {
+            send_to_slot(sender, view, &task, &down);
         }
-        members->members = slot == 0 ? membership.all : membership.some;
-        members->member_count = slot == 0 ? view->tasks : membership.some_count;
-        send_to_slot(sender, view, &task, &down);
     }
     membership_free(&membership);
     return made ? CADRE_OK

@@ -50,6 +50,13 @@ static void key_of(void *user, struct job_id job, struct generation generation,
     derive_key(user, job, generation, ret_key);
 }
 
+static struct members_sent *members_of(void *user, struct job_id job)
+{
+    const struct engine *engine = user;
+    struct directory_entry *entry = directory_find(&engine->directory, job);
+    return entry != NULL ? &entry->members_sent : NULL;
+}
+
 static void note_start(void *user, struct job_id job, uint32_t slot)
 {
     engine_note_task(user, job, slot);
@@ -66,6 +73,7 @@ void engine_send(struct engine *engine, const struct core_action *action)
         .down = send_down,
         .spec = spec_of,
         .key = key_of,
+        .members = members_of,
         .starts = note_start,
         .whole_max = engine->options.whole_max};
     struct cadre_error error;

@@ -176,6 +176,7 @@ void coordinator_crash(struct sim *sim, bool tail)
     }
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
+        members_sent_free(&job->members_sent);
         job->coordinator_crashed |= job->stored->known && !job->stored->ended;
         job->crashes += job->stored->started && !job->stored->ended ? 1 : 0;
         job->touches += job->stored->started && !job->stored->ended ? 1 : 0;
@@ -270,7 +271,11 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     event->now_us = core_time(sim);
     make_room(&c->turn);
     size_t before = c->turn.count;
+    double start_s = sim->cost != NULL ? cost_now() : 0;
     core_step(c->core, event, &c->turn);
+    if (sim->cost != NULL) {
+        cost_event(sim->cost, event, cost_now() - start_s);
+    }
     sim->core_events++;
     c->placements = grown(
         c->placements, &c->placement_capacity, (uint32_t)c->turn.count, sizeof(*c->placements));

@@ -204,10 +204,14 @@ static int run_scale(uint32_t workers)
 {
     struct sim *sim = &the_sim;
     struct prng prng = {.state = prng_mix(workers)};
+    struct cost cost;
     scenario_scale(&sim->scenario, &prng, workers);
+    cost_open(&cost);
+    sim->cost = &cost;
     double start_s = seconds();
     sim_run_scenario(sim, workers);
     double took_s = seconds() - start_s;
+    sim->cost = NULL;
     if (sim->broken != NULL) {
         printf("%u workers broke %s: %s\n", workers, sim->broken, sim->why);
         return 1;
@@ -225,6 +229,8 @@ static int run_scale(uint32_t workers)
     printf("coordinator's core %.0f bytes a worker, daemon's %zu, task's %zu; process %.0f MiB\n",
         (double)core_bytes(&limits) / workers, agent_core_bytes(1), sizeof(struct task_core),
         (double)usage.ru_maxrss / 1024);
+    cost_print(&cost, workers);
+    cost_close(&cost);
     return 0;
 }
 

@@ -198,13 +198,45 @@ static bool server_takes(struct sim *sim, struct process *process, uint64_t step
 
 /* ---- messages ---- */
 
+/* Changes that are the newest leave the list that the coordinator sent. */
+static void check_changes(
+    struct sim *sim, const struct process *process, const struct task_members *members)
+{
+    const struct members_sent *sent = &job_by_id(sim, process->ref.job)->members_sent;
+    const struct sent_list *list = process->ref.slot == 0 ? &sent->to_chief : &sent->to_others;
+    bool newest =
+        generation_equal(sent->generation, members->generation) && list->number == members->number;
+    if (members->changes && newest &&
+        !members_sent_holds(list, process->members, process->member_count)) {
+        broken(sim, "PS_JOB", "job %llu: after the changes of list %llu, task %u.%llu has another",
+            (ull)process->ref.job.n, (ull)members->number, process->ref.slot,
+            (ull)process->ref.incarnation);
+    }
+}
+
 void ps_on_members(struct sim *sim, uint32_t index, const struct task_members *members)
 {
     struct process *process = &sim->processes[index];
     CADRE_ASSERT(members->member_count <= SCENARIO_PS_TASKS_MAX);
-    memcpy(process->members, members->members, members->member_count * sizeof(*members->members));
-    process->member_count = (uint32_t)members->member_count;
+    bool continues = generation_equal(members->generation, process->members_of) &&
+                     members->number == process->members_number + 1;
+    if (members->changes && !continues && !mutant_acts(sim, MUTANT_CHANGES_ANYHOW)) {
+        return; /* of a list that it does not have */
+    }
+    for (size_t i = 0; i < members->member_count && members->changes; i++) {
+        struct task_member *member = member_of(process, members->members[i].slot);
+        if (member != NULL) {
+            *member = members->members[i];
+        }
+    }
+    if (!members->changes) {
+        memcpy(
+            process->members, members->members, members->member_count * sizeof(*members->members));
+        process->member_count = (uint32_t)members->member_count;
+    }
     process->members_of = members->generation;
+    process->members_number = members->number;
+    check_changes(sim, process, members);
     const struct task_member *own = member_of(process, process->ref.slot);
     if (!is_server(sim, process) || own == NULL || own->incarnation != process->ref.incarnation) {
         return;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles the cores and the simulator with the other compiler, without optimisation, and compares the
 # digests of the same seeds: nothing that is decided may depend on the compiler.
-#   same_digest.sh SOURCE SIM COMPILER_ID VERSION
+#   same_digest.sh SOURCE SIM COMPILER_ID VERSION PROTO, the folder of what protoc-c made
 set -eu
 source=$1
 sim=$2
@@ -17,17 +17,19 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$other" -std=c11 -O0 -D_GNU_SOURCE "-DCADRE_VERSION=\"$4\"" -I"$source" -I"$source/common/include" \
+    -isystem "$5" "$5"/*/v1/*.pb-c.c "$5"/grpc/health/v1/*.pb-c.c "$5"/tensorflow/*.pb-c.c "$source"/common/wire/*.c \
     "$source"/common/pure/*.c "$source"/common/model/*.c \
     "$source"/coordinator/core/*/*.c "$source"/coordinator/engine/hold.c \
     "$source"/coordinator/engine/outdated.c "$source"/coordinator/engine/placements.c \
-    "$source"/coordinator/engine/messages*.c \
+    "$source"/coordinator/engine/messages*.c "$source"/coordinator/engine/members_sent.c \
     "$source"/coordinator/store/memory_job.c "$source"/coordinator/store/memory_view.c \
     "$source"/coordinator/store/memory_walk.c "$source"/coordinator/store/restore.c \
     "$source"/coordinator/store/rows.c "$source"/common/base/error.c "$source"/common/base/fault.c \
+    "$source"/common/base/utf8.c "$source"/common/base/file_name.c \
     "$source"/worker/library/ps/server/backup_record.c \
     "$source"/worker/library/runtime/state/create/variable_name.c \
     "$source"/worker/library/runtime/variables/variable_list.c \
-    "$source"/worker/core/*.c "$source"/tests/sim/*.c -o "$folder/sim"
+    "$source"/worker/core/*.c "$source"/tests/sim/*.c -lprotobuf-c -o "$folder/sim"
 one=$("$sim" --workers 16 --seeds 0:100 | grep '^digest')
 two=$("$folder/sim" --workers 16 --seeds 0:100 | grep '^digest')
 echo "$3: $one"

@@ -469,20 +469,30 @@ static void add_segment(struct scenario_job *job, uint32_t stream, uint64_t epoc
     job->steps += steps;
 }
 
+static void place_fault(
+    struct scenario *scenario, enum fault_kind kind, uint64_t at_us, uint32_t agent)
+{
+    scenario->faults[scenario->fault_count++] =
+        (struct scenario_fault){.kind = kind, .at_us = at_us, .agent = agent};
+}
+
 void scenario_scale(struct scenario *scenario, struct prng *prng, uint32_t workers)
 {
     calm_cluster(scenario, workers);
     struct scenario_job *job = &scenario->jobs[0];
     *job = calm_job(workers, workers - workers / 10);
-    add_segment(job, 1, 0, 12);
+    add_segment(job, 1, 0, 22);
     add_segment(job, 2, 0, 2);
     job->submit_us = 2000000;
+    job->compute_us = 20000;
     job->batch = workers;
     job->deaths[job->death_count++] = (struct scenario_death){.kind = DEATH_SIGNAL,
         .when = DEATH_IN_COLLECTIVE,
         .slot = (uint32_t)prng_uniform(prng, workers),
         .step = 6,
         .code = 9};
+    place_fault(scenario, FAULT_SAVE, 2300000, 0);
+    place_fault(scenario, FAULT_DRAIN, 2400000, workers / 2);
 }
 
 void scenario_tiny(struct scenario *scenario, uint32_t variant)

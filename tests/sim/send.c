@@ -116,6 +116,10 @@ static void send(void *user, struct link_id link, const struct agent_down *given
         check_start(sim, link, &down.start);
     } else if (relays && down.relay_down.down.type == TASK_DOWN_MEMBERS) {
         check_members(sim, &down.relay_down);
+        struct task_members *members = &down.relay_down.down.members;
+        if (members->changes && mutant_acts(sim, MUTANT_CHANGE_UNSENT)) {
+            members->member_count--;
+        }
     }
     if (is_lost(sim, &down)) {
         return;
@@ -152,6 +156,11 @@ static void key_of(void *user, struct job_id job, struct generation generation,
     memcpy(ret_key, &generation.nonce, sizeof(generation.nonce));
 }
 
+static struct members_sent *members_of(void *user, struct job_id id)
+{
+    return &job_by_id(user, id)->members_sent;
+}
+
 static void note_start(void *user, struct job_id id, uint32_t slot)
 {
     (void)user;
@@ -169,6 +178,7 @@ static struct sender sender_of(struct sim *sim)
         .down = send,
         .spec = spec_of,
         .key = key_of,
+        .members = members_of,
         .starts = note_start,
         .whole_max = 1};
 }
@@ -347,6 +357,9 @@ static void send_action(struct sim *sim, const struct core_action *action)
 {
     const struct sender sender = sender_of(sim);
     struct cadre_error error;
+    if (sim->cost != NULL) {
+        cost_action(sim->cost, &sender, action);
+    }
     switch (action->type) {
     case CORE_ACTION_ANSWER:
         answer(sim, action);

@@ -443,6 +443,7 @@ static void world_reset(struct sim *sim)
     store_close(sim);
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
         free(sim->jobs[i].processes);
+        members_sent_free(&sim->jobs[i].members_sent);
     }
     for (uint32_t i = 0; i < sim->process_count; i++) {
         layout_end(&sim->processes[i]);

@@ -10,7 +10,9 @@
 #include "clock.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
+#include "coordinator/engine/members_sent.h"
 #include "coordinator/engine/outdated.h"
+#include "cost.h"
 #include "layout.h"
 #include "message.h"
 #include "mutant.h"
@@ -185,6 +187,7 @@ struct process {
     struct task_member members[SCENARIO_PS_TASKS_MAX];
     uint32_t member_count;
     struct generation members_of;
+    uint64_t members_number; /* of the list */
     struct server server;
     struct known_memory knows[SCENARIO_PS_TASKS_MAX];
 };
@@ -316,6 +319,7 @@ struct job {
     uint32_t crashes;  /* of the coordinator, since it was started */
     uint64_t ended_us; /* 0: it has not ended */
     struct newest_messages newest;
+    struct members_sent members_sent; /* by the coordinator's present incarnation */
 };
 
 struct coordinator {
@@ -399,6 +403,7 @@ struct sim {
     uint64_t broke_us;   /* when a task died in a running job */
     uint64_t resumed_us; /* when the first step after that was applied by all */
 
+    struct cost *cost; /* counted here; NULL: not counted */
     bool compares; /* tasks compare their values */
     enum mutant mutant;
     bool mutated;

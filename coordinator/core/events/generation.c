@@ -84,6 +84,7 @@ static void hello_accepted(
     CADRE_ASSERT(task_is_usable(task));
     task->pid = hello->pid;
     task->replicas = hello->replicas;
+    task->hellos++;
     job->plain |= hello->plain;
     text_add(&address, hello->mesh_address);
     task_set_joined(job, task);

@@ -4,9 +4,10 @@
  * started again in their slots, and receive the addresses of each other; their ends do not end a
  * generation, and no generation waits for them.
  *
- *     MEMBERS    full state, whenever one comes or goes, and after each plan; of the job's own
- *                generation, so not before the chief has a plan, nor between two plans. The larger
- *                the job is, the longer is the shortest time between two
+ *     MEMBERS    whenever one comes or goes, and after each plan; of the job's own generation, so
+ *                not before the chief has a plan, nor between two plans. The engine sends the whole
+ *                list to a task that has said hello, then what changes. The larger the job is, the
+ *                longer is the shortest time between two
  *     the end    bye to the chief -> workers, evaluator: bye -> all exited -> servers: bye
  *
  * events/, decide/ and emit/ call this. */

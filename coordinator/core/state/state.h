@@ -150,6 +150,7 @@ struct task {
     bool stop_unsent;          /* in job.dismissed: its stop is not sent yet */
     bool end_unrecorded;       /* in job.lost: its end is not recorded yet */
     bool joined;               /* it said hello, since the coordinator was started */
+    uint32_t hellos;           /* so many times */
     bool adopted;              /* it was placed before that */
     bool finished;             /* it reported that the program is done */
     bool reported;             /* it is frozen, and its position is known */

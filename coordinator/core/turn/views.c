@@ -130,6 +130,7 @@ void core_job_task(
         .collected = task->collected,
         .rank = task->rank,
         .replicas = task->replicas,
+        .hellos = task->hellos,
         .here = task_is_usable(task) && task->joined,
         .attempts = task->attempts,
         .attempts_generation = task->attempts_generation,

@@ -305,8 +305,8 @@ static void show_members(
             member->attempts > 1 ? " again" : "", member->here ? "*" : "");
         assert_true(length < sizeof list);
     }
-    line(stage, "link %" PRIu64 " %s: members g%" PRIu64 ":%s", link.n, to,
-        members->generation.number, list);
+    line(stage, "link %" PRIu64 " %s: members%s g%" PRIu64 ":%s", link.n, to,
+        members->changes ? " changed" : "", members->generation.number, list);
     memcpy(stage->key, members->key, sizeof stage->key);
 }
 

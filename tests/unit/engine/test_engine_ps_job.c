@@ -56,9 +56,43 @@ static void members_are_named_with_the_key_of_the_plan(void **state)
     expect_output(stage,
         "link 1 task 1/1: members g1: 0#1* 2#3* 3#4*\n" /* the chief once in a turn */
         "link 2 task 1/4: members g1: 0#1* 2#3* 3#4*\n"
-        "link 1 task 1/0: members g1: 0#1* 1#2* 2#3* 3#4* 4#5*\n"
+        "link 1 task 1/0: members changed g1: 1#2* 4#5*\n"
         "changed 1: running\n");
     assert_memory_equal(key, stage->key, sizeof key);
+    stage_close(stage);
+}
+
+/* A change costs what changed; a task that says hello again gets the whole list. */
+static void what_changes_is_sent(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_ps_job();
+    task_hello(stage, 1, 1, 1);
+    task_hello(stage, 2, 1, 4);
+    flush(stage);
+    stage_skip(stage);
+    gone(stage, 2, 1, 3, 1, "");
+    collected(stage, 2, 1, 3);
+    flush(stage);
+    expect_output(stage, "commit!: task exit 1, task 1\n"
+                         "link 1 task 1/0: members changed g1: 3#6 again\n"
+                         "link 1 task 1/1: members changed g1: 3#6 again\n"
+                         "link 1 task 1/2: members changed g1: 3#6 again\n"
+                         "link 2 task 1/4: members changed g1: 3#6 again\n"
+                         "link 2: stop job 1, one task\n"
+                         "link 2: start 1/3#6 of 5 program\n"
+                         "changed 1: running\n");
+    task_hello(stage, 2, 1, 4);
+    stage->incarnations_before = 2;
+    started(stage, 2, 1, 3);
+    task_hello(stage, 2, 1, 3);
+    flush(stage);
+    expect_output(stage, "link 1 task 1/0: members changed g1: 3#6 again*\n"
+                         "link 1 task 1/1: members changed g1: 3#6 again*\n"
+                         "link 1 task 1/2: members changed g1: 3#6 again*\n"
+                         "link 2 task 1/3: members g1: 0#1* 2#3* 3#6 again*\n"
+                         "link 2 task 1/4: members g1: 0#1* 2#3* 3#6 again*\n"
+                         "changed 1: running\n");
     stage_close(stage);
 }
 
@@ -142,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_named_with_the_key_of_the_plan),
+        cmocka_unit_test(what_changes_is_sent),
         cmocka_unit_test(a_ps_job_survives_the_coordinator),
         cmocka_unit_test(the_evaluators_progress_is_its_own),
         cmocka_unit_test(workers_forget_what_is_over),

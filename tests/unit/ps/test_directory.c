@@ -30,6 +30,22 @@ static int close_it(void **state)
     return 0;
 }
 
+/* What changed of list `number` - 1, of generation 2: one member. */
+static void tell_change(uint64_t number, uint32_t slot, uint64_t incarnation)
+{
+    const struct task_member member = {.slot = slot,
+        .incarnation = incarnation,
+        .attempts = 1,
+        .here = true,
+        .address = "127.0.0.1:8"};
+    const struct task_members members = {.number = number,
+        .changes = true,
+        .generation = {.number = 2, .nonce = 5},
+        .members = &member,
+        .member_count = 1};
+    directory_update(directory, &members);
+}
+
 /* One member, of generation `number`. */
 static void tell(uint64_t number, uint32_t slot, uint64_t incarnation, bool here)
 {
@@ -42,6 +58,37 @@ static void tell(uint64_t number, uint32_t slot, uint64_t incarnation, bool here
         .generation = {.number = number, .nonce = 5}, .members = &member, .member_count = 1};
     memset(members.key, (int)number, sizeof members.key);
     directory_update(directory, &members);
+}
+
+static void check_server(uint32_t index, uint64_t incarnation)
+{
+    struct directory_member member;
+    directory_lookup(directory, ROLE_SERVER, index, &member);
+    assert_int_equal(member.incarnation, incarnation);
+}
+
+static void changes_continue_the_list_before_them(void **state)
+{
+    (void)state;
+    tell_change(1, 3, 12);
+    check_server(0, 0); /* there was no list */
+    tell(1, 4, 11, true);
+    tell_change(1, 3, 12);
+    check_server(0, 0); /* it is of another generation */
+    tell(2, 4, 11, true);
+    tell_change(1, 3, 12);
+    check_server(0, 12);
+    check_server(1, 11);   /* the rest stays */
+    tell_change(1, 3, 13); /* twice */
+    tell_change(3, 3, 14); /* the one between was lost */
+    check_server(0, 12);
+    tell_change(2, 4, 15);
+    check_server(0, 12);
+    check_server(1, 15);
+    tell(2, 3, 16, true); /* whole again, of number 0 */
+    tell_change(3, 4, 17);
+    check_server(0, 16);
+    check_server(1, 0);
 }
 
 static void who_is_where_follows_from_slots(void **state)
@@ -63,7 +110,7 @@ static void who_is_where_follows_from_slots(void **state)
     assert_int_equal(directory_self(directory)->incarnation, 7);
 }
 
-static void each_word_is_the_full_state(void **state)
+static void each_list_is_whole(void **state)
 {
     (void)state;
     struct directory_member member;
@@ -199,7 +246,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_is_where_follows_from_slots, open, close_it),
-        cmocka_unit_test_setup_teardown(each_word_is_the_full_state, open, close_it),
+        cmocka_unit_test_setup_teardown(each_list_is_whole, open, close_it),
+        cmocka_unit_test_setup_teardown(changes_continue_the_list_before_them, open, close_it),
         cmocka_unit_test_setup_teardown(the_key_is_of_the_newest_generation, open, close_it),
         cmocka_unit_test_setup_teardown(who_does_not_come_is_named, open, close_it),
         cmocka_unit_test_setup_teardown(the_first_end_counts, open, close_it),

@@ -190,6 +190,12 @@ static void task_down_members(void **state)
     assert_error(send_task_down(&down), INVALID, &error, "TaskMember.slot is 0; it must be from 1");
     members[1].slot = LIMIT_TASKS_PER_JOB;
     assert_error(send_task_down(&down), INVALID, &error, "TaskMember.slot is 16384");
+    members[1].slot = 1;
+    down.members.changes = true;
+    assert_error(send_task_down(&down), INVALID, &error,
+        "TaskMembers.changes are of a list without a number");
+    down.members.number = 1;
+    assert_ok(send_task_down(&down), &error);
     down.members.member_count = 0;
     assert_error(send_task_down(&down), INVALID, &error, "TaskMembers.members is empty");
     down = (struct task_down){

@@ -332,6 +332,8 @@ static const struct task_down members = {
             .key = HASH(12),
             .members = task_members_of,
             .member_count = 3,
+            .number = 1304,
+            .changes = true,
         },
 };
 static const struct task_down members_bare = {

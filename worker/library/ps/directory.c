@@ -21,6 +21,7 @@ struct directory {
     pthread_cond_t changed;
     bool updated;
     struct generation generation;
+    uint64_t number; /* of the list that `members` is */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     struct directory_member *members; /* [tasks], by slot */
     uint64_t updates;
@@ -97,15 +98,27 @@ static void keep_member(struct directory *directory, const struct task_member *e
         entry->address == NULL ? "" : entry->address);
 }
 
+/* Whether the message continues what is here: changes only of the list before them. */
+static bool continues(const struct directory *directory, const struct task_members *members)
+{
+    if (members->changes) {
+        return directory->updated && generation_equal(members->generation, directory->generation) &&
+               members->number == directory->number + 1;
+    }
+    return !directory->updated || members->generation.number >= directory->generation.number;
+}
+
 void directory_update(struct directory *directory, const struct task_members *members)
 {
     pthread_mutex_lock(&directory->lock);
-    bool older = directory->updated && members->generation.number < directory->generation.number;
-    if (!older) {
+    if (continues(directory, members)) {
         directory->updated = true;
         directory->generation = members->generation;
+        directory->number = members->number;
         memcpy(directory->key, members->key, sizeof directory->key);
-        forget_members(directory);
+        if (!members->changes) {
+            forget_members(directory);
+        }
         for (size_t i = 0; i < members->member_count; i++) {
             keep_member(directory, &members->members[i]);
         }

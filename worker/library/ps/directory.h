@@ -42,8 +42,9 @@ void directory_free(struct directory *directory);
 /* The identity that directory_new was given. */
 const struct directory_self *directory_self(const struct directory *directory);
 
-/* The coordinator's message: full state of one generation. A message of an older generation is
- * ignored, and so are entries of slots that are out of range. */
+/* The coordinator's message: the whole list of one generation, or what differs from the list before
+ * it. A list of an older generation is ignored, and so are changes of a list that is not here, and
+ * entries of slots that are out of range. */
 void directory_update(struct directory *directory, const struct task_members *members);
 
 /* The job is over for this task: all waits return this error from now on. The first call counts.
