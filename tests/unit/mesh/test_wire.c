@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives between hosts: meshes of several addresses of this machine, each with its leader's
  * thread. The results must be those of the balanced tree over hosts, to the bit. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
@@ -14,6 +17,7 @@
 #include "worker/library/mesh/wire/host.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 #include "worker/library/mesh/wire/wire.h"
+#include "worker/library/mesh/wire/wire_state.h"
 
 #define HOSTS_MAX 9
 
@@ -493,9 +497,36 @@ static void test_large(void **state)
     }
 }
 
+/* Both ends of every connection at loopback addresses, whatever this machine's default is. */
+static void test_connections_are_not_paced(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world, 3, NULL);
+    for (uint32_t i = 0; i < world.hosts; i++) {
+        const struct wire *wire = ((struct host_mesh *)world.meshes[i])->wire;
+        for (uint32_t other = 0; other < world.hosts; other++) {
+            char control[16] = "";
+            int on = 0;
+            socklen_t size = sizeof control;
+            if (other == i) {
+                continue;
+            }
+            int fd = wire->peers[other].fd;
+            assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, &size), 0);
+            assert_string_equal(control, "reno");
+            size = sizeof on;
+            assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+            assert_int_not_equal(on, 0);
+        }
+    }
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_connections_are_not_paced),
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_disagreement),
         cmocka_unit_test(test_large),

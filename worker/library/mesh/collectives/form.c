@@ -242,6 +242,9 @@ static cadre_status start_call(struct host_mesh *host, struct caller *caller, ui
     if (caller->local && fault_point("mesh.connect_local")) {
         return unix_socket_refused(host, caller, EACCES);
     }
+    if (!caller->local) {
+        mesh_listener_tune(caller->fd, &caller->address);
+    }
     if (connect(caller->fd, address, caller->address.bytes) != 0 && errno != EINPROGRESS) {
         if (caller->local && (errno == EACCES || errno == EPERM)) {
             return unix_socket_refused(host, caller, errno);
@@ -278,9 +281,6 @@ static void form_greet(struct host_mesh *host, struct caller *caller, uint64_t n
     if (!caller->local && connected_to_itself(caller->fd)) {
         pause_caller(caller, now_us, "no process listens there");
         return;
-    }
-    if (!caller->local) {
-        mesh_listener_tune(caller->fd);
     }
     struct handshake_hello hello = {
         .generation = host->generation,

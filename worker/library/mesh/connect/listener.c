@@ -23,6 +23,7 @@
 
 /* Over loopback, more in flight than this falls out of the cache and slows both sides down. */
 #define LOOPBACK_SEND_BYTES 131072
+#define UNPACED             "reno" /* every Linux has it */
 
 enum pending_state { PENDING_FREE, PENDING_CONNECTED, PENDING_GREETED, PENDING_CHALLENGED };
 
@@ -47,15 +48,14 @@ struct mesh_listener {
     struct pending_connection pending[LISTENER_PENDING_MAX];
 };
 
-void mesh_listener_tune(int fd)
+void mesh_listener_tune(int fd, const struct mesh_sockaddr *address)
 {
     int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    struct mesh_sockaddr peer = {.bytes = sizeof peer.storage};
     int bytes = LOOPBACK_SEND_BYTES;
-    if (getpeername(fd, (struct sockaddr *)&peer.storage, &peer.bytes) == 0 &&
-        mesh_address_is_loopback(&peer)) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (mesh_address_is_loopback(address)) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, UNPACED, sizeof UNPACED - 1);
     }
 }
 
@@ -68,6 +68,7 @@ static cadre_status open_socket(struct mesh_listener *listener, struct mesh_sock
     }
     CADRE_TRY(port_range_listen(
         ports, &address->storage, &address->bytes, host, "the mesh", &listener->fd, error));
+    mesh_listener_tune(listener->fd, address);
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0) {
         return cadre_error_errno(error, errno, "watch the mesh's socket on %s", host);
@@ -353,9 +354,6 @@ static cadre_status accept_waiting(
         struct pending_connection *pending_connection = make_room(listener);
         *pending_connection = (struct pending_connection){
             .state = PENDING_CONNECTED, .fd = fd, .local = local, .since_us = now_us};
-        if (!local) {
-            mesh_listener_tune(fd);
-        }
         mesh_listener_watch(listener, pending_connection, true);
     }
     return CADRE_OK;

@@ -11,6 +11,8 @@
 
 #include "worker/library/mesh/mesh.h"
 
+struct mesh_sockaddr;
+
 #define LISTENER_PENDING_MAX   256
 #define LISTENER_REFUSAL_BYTES 160
 #define LISTENER_TIMEOUT_US    UINT64_C(5000000) /* from accept to proof */
@@ -38,7 +40,10 @@ cadre_status mesh_listener_serve(struct mesh_listener *listener, const struct li
 /* Readable when mesh_listener_serve may get further; the listener's, until it is closed. */
 int mesh_listener_fd(const struct mesh_listener *listener);
 
-/* TCP_NODELAY, and a small send buffer where data is copied through memory. Best effort. */
-void mesh_listener_tune(int fd);
+/* TCP_NODELAY. At a loopback address, where data is copied through memory, a small send buffer, and
+ * no pacing: BBR sets a timer for every few packets, which costs more there than to copy them. `fd`
+ * listens at the address (a connection that it accepts has the same options), or is about to
+ * connect to it: the options of a connection that exists do not end its pacing. Best effort. */
+void mesh_listener_tune(int fd, const struct mesh_sockaddr *address);
 
 #endif
