@@ -18,7 +18,7 @@
 #define TASKS      3
 #define FORM_US    (20 * CADRE_US_PER_S)
 #define BUFFERS    300 /* more than one post has room for */
-#define ELEMENTS   701
+#define ELEMENTS   3701
 #define ALL_BYTES  (BUFFERS * ELEMENTS * sizeof(float))
 #define PAGE_BYTES ((size_t)4096)
 

@@ -21,7 +21,10 @@
 #include "worker/library/mesh/wire/fault.h"
 
 #define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */
-#define ATTACHED_BYTES   ((size_t)12 << 10) /* under it, the system calls cost more than copies */
+/* Up to so many slots attach, to so many bytes or more; under it chunks cost less (measured). */
+#define ATTACHED_SLOTS_MAX  4
+#define ATTACHED_BYTES_TWO  ((size_t)12 << 10)
+#define ATTACHED_BYTES_MORE ((size_t)4 << 20)
 
 static void collectives_all_reduce_pack(
     struct replica *replica, const struct call *call, uint8_t *payload)
@@ -244,6 +247,13 @@ static cadre_status copy_out(const struct call *call)
     return CADRE_OK;
 }
 
+static bool attaches(const struct replica *replica, const struct call *call)
+{
+    uint32_t slots = replica->host->group.slot_count;
+    size_t least = slots == 2 ? ATTACHED_BYTES_TWO : ATTACHED_BYTES_MORE;
+    return replica->attached && slots <= ATTACHED_SLOTS_MAX && call->shape.bytes >= least;
+}
+
 static cadre_status collectives_all_reduce_large(struct replica *replica, const struct call *call)
 {
     if (replica->host->group.slot_count == 1) {
@@ -252,7 +262,7 @@ static cadre_status collectives_all_reduce_large(struct replica *replica, const 
     if (!replica->staged) {
         return mesh_reach_run(replica, call, reduce_share, NULL);
     }
-    return replica->attached && call->shape.bytes >= ATTACHED_BYTES
+    return attaches(replica, call)
                ? mesh_reach_run(replica, call, reduce_share_attached, stage_rest)
                : reduce_in_chunks(replica, call, 0, replica->layout.bytes);
 }
