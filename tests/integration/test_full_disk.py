@@ -154,7 +154,7 @@ def test_the_disk_of_a_worker_fills_up():
         skip("this user may not mount a small file system")
     with Cluster(workers=1, slots=3, coordinator=FAST, worker=[*FAST_WORKER, *HTTP], start=False) as cluster:
         worker = cluster.workers[0]
-        with SmallDisk(worker.state, 32) as disk:
+        with SmallDisk(worker.state, 64) as disk:  # twice the program, and the 8 MiB below which no task starts
             cluster.coordinator.start()
             worker.start()
             gate = os.path.join(cluster.folder, "gate")
