@@ -232,6 +232,23 @@ static void test_anywhere(void **state)
     }
 }
 
+/* The reason on the page names a task that the mesh does not have. */
+static void test_a_breaker_of_no_rank(void **state)
+{
+    (void)state;
+    form(&the_world);
+    struct group_head *head = ((struct host_mesh *)the_world.meshes[0])->group.head;
+    head->rank = UINT32_MAX;
+    atomic_store(&head->broken, GROUP_BROKEN);
+    for (uint32_t i = 0; i < TASKS; i++) {
+        struct cadre_error error;
+        assert_int_equal(
+            mesh_host_ops.barrier(the_world.meshes[i], 0, NULL, &error), CADRE_ABORTED);
+        assert_non_null(strstr(error.text, "another task of this host ended the mesh"));
+    }
+    leave(&the_world);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -268,6 +285,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_breaker_of_no_rank),
         cmocka_unit_test(test_every_field),
         cmocka_unit_test(test_anywhere),
     };

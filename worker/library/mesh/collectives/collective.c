@@ -127,11 +127,11 @@ cadre_status mesh_broken(struct replica *replica)
     if (mesh_fault_raised(host)) {
         return CADRE_ABORTED;
     }
-    /* Another task of the host ended the mesh. */
+    /* Another task of the host ended the mesh; what the page says of it may be anything. */
     uint32_t rank;
     cadre_status code;
     char text[GROUP_TEXT_BYTES];
-    if (!group_reason(&host->group, &rank, &code, text)) {
+    if (!group_reason(&host->group, &rank, &code, text) || rank >= host->task_count) {
         mesh_fault_raise(host, CADRE_ABORTED, "another task of this host ended the mesh");
     } else if (strstr(text, "rank ") != NULL) {
         mesh_fault_raise(host, code, "%s", text); /* it names the cause already */
