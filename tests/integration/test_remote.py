@@ -165,7 +165,7 @@ def test_environment_and_rights():
                   "CADRE_STRATEGY": "", "CUDA_VISIBLE_DEVICES": "", "CADRE_DEVICES": "cpu",
                   "CADRE_DEVICES_REASON": "the option --gpus none",
                   "CADRE_MESH_HOST": "127.0.0.2", "CADRE_OUTPUT_DIR": f"{base}/out", "CADRE_TASK": "1.0.1",
-                  "CADRE_DAEMON_RETURNS": "0", "CADRE_TASK_FRAME": "7",
+                  "CADRE_DAEMON_RETURNS": "0", "CADRE_TASK_FRAME": "8",
                   "CADRE_CHECKPOINT_EVERY": "0", "CADRE_CHECKPOINTS_KEPT": "3"}
         check_equal({name: found.get(name) for name in wanted}, wanted, "variables")
         check_equal(set(found) - set(wanted) - {"PWD", "_", "SHLVL", "OLDPWD"}, set(), "other variables")

@@ -61,7 +61,7 @@ static void assert_cadre_lines(struct stage *stage, struct played *task)
     assert_line(task, "CADRE_MESH_PORTS=47000:47099");
     assert_line(task, "CADRE_OUTPUT_DIR=/tmp/out");
     assert_line(task, "CADRE_TASK=1.2.3");
-    assert_line(task, "CADRE_TASK_FRAME=7");
+    assert_line(task, "CADRE_TASK_FRAME=8");
     assert_line(task, "CADRE_DAEMON_RETURNS=0"); /* no keeper would keep its tasks */
     snprintf(line, sizeof line, "CADRE_SOCKET=%s/s2", stage->folder);
     assert_line(task, line);

@@ -64,7 +64,7 @@ static void attach(void)
     setenv("CADRE_TASKS", "4", 1);
     setenv("CADRE_TASKS_MIN", "3", 1);
     setenv("CADRE_REPLICAS", "2", 1);
-    setenv("CADRE_TASK_FRAME", "7", 1);
+    setenv("CADRE_TASK_FRAME", "8", 1);
     setenv("CADRE_STRATEGY", "", 1);
 }
 
@@ -170,7 +170,7 @@ static void malformed_values_are_named(void **state)
     struct cadre_error error = {0};
     struct environment environment;
     setenv("CADRE_SOCKET", path, 1);
-    setenv("CADRE_TASK_FRAME", "7", 1);
+    setenv("CADRE_TASK_FRAME", "8", 1);
     setenv("CADRE_STRATEGY", "mirrored", 1);
     assert_error(
         environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, "CADRE_SOCKET");
