@@ -97,8 +97,9 @@ static void begin(struct half *half, uint64_t closure)
     send_all(half->link, part, bytes);
 }
 
-/* Element `number` of the shard, in the store or in its copy. */
-static float element(const struct server *server, size_t number)
+/* Element `number` of the shard, in the store or in its copy, which a loop may be writing. */
+__attribute__((no_sanitize("thread"))) static float element(
+    const struct server *server, size_t number)
 {
     const volatile float *rows = store_rows(server->store, shard, 0, ROWS);
     return rows[number];
