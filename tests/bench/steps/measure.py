@@ -10,9 +10,10 @@ from driver.samples import percent, print_table, shown
 
 TITLE = "digits: steps per second of training, and what is added per step"
 HAND, HAND_2 = "by hand, 1 replica", "by hand, 2 replicas"
-RUN, ONE, TWO = "cadre run -n 1", "daemons, 1 worker", "daemons, 2 workers"
-BASES = {RUN: HAND, ONE: HAND, TWO: HAND_2}
-FEW, MANY = amount.of((5, 45), (1, 2))
+RUN, RUN_2 = "cadre run -n 1", "cadre run -n 2"
+ONE, TWO = "daemons, 1 worker", "daemons, 2 workers"
+BASES = {RUN: HAND, ONE: HAND, RUN_2: HAND_2, TWO: RUN_2}
+FEW, MANY = amount.of((20, 320), (1, 2))
 STEPS_PER_EPOCH = 23  # 1,438 images in batches of 64
 DATA = os.path.join(programs.ROOT, "deploy", "examples", "digits")
 FILES = [os.path.join(DATA, name) for name in ("digits-train.bin", "digits-test.bin")]
@@ -39,9 +40,9 @@ def by_hand(replicas):
         programs.program("digits"), *arguments(epochs), "--data", DATA, env=environment))
 
 
-def by_run():
+def by_run(tasks):
     return per_step(lambda epochs: programs.run(
-        programs.program("cadre"), "run", "-n", "1", "--replicas", "1", programs.program("digits"), "--",
+        programs.program("cadre"), "run", "-n", str(tasks), "--replicas", "1", programs.program("digits"), "--",
         *arguments(epochs), "--data", DATA))
 
 
@@ -55,8 +56,8 @@ def by_daemons(workers):
 
 
 def run_round(samples):
-    for row, function in ((HAND, lambda: by_hand(1)), (RUN, by_run), (ONE, lambda: by_daemons(1)),
-                          (HAND_2, lambda: by_hand(2)), (TWO, lambda: by_daemons(2))):
+    for row, function in ((HAND, lambda: by_hand(1)), (RUN, lambda: by_run(1)), (ONE, lambda: by_daemons(1)),
+                          (HAND_2, lambda: by_hand(2)), (RUN_2, lambda: by_run(2)), (TWO, lambda: by_daemons(2))):
         samples.measure(row, "", function)
 
 
@@ -74,4 +75,4 @@ def report(samples):
         return [*cells, percent(samples.disturbed(row))]
 
     print_table(["", "steps/s", "us/step", "compared with", "ratio", "us added", "others"],
-                [line(row) for row in (HAND, RUN, ONE, HAND_2, TWO)])
+                [line(row) for row in (HAND, RUN, ONE, HAND_2, RUN_2, TWO)])
