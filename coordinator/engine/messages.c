@@ -160,7 +160,8 @@ void messages_fan_out(
     struct core_job_view view;
     bool one = action->notify_job.one;
     if (fanout->split != NULL) {
-        CADRE_ASSERT(core_job(sender->core, action->notify_job.job, &view));
+        bool known = core_job(sender->core, action->notify_job.job, &view);
+        CADRE_ASSERT(known);
         messages_plan_fan_out(sender, &view, fanout, one ? action : NULL);
     } else if (one) {
         send_to_one(sender, action, &fanout->down);

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/core/task_core.h"
+
+_Static_assert(AGENT_CONSUMED_MAX >= TASK_CONSUMED_MAX, "what a task may send again is kept");
 
 static void core_agent_consumed_keep(
     struct agent_group *group, const struct agent_consumed *consumed)

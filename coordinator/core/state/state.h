@@ -19,8 +19,8 @@
 #define NONE UINT32_MAX
 
 /* Step ranges between the lowest position that is known to be applied and the highest arrival. Each
- * covers at least one position, and of those that are claimed behind a run none is known; beyond
- * this count the oldest are dropped, and the mesh alone finds that programs differ in them. */
+ * covers at least one position; beyond this count the oldest are dropped, and only the mesh finds
+ * that programs differ in them. */
 #define STEP_RANGES_MAX LIMIT_WINDOW_STEPS
 
 /* Epochs whose recorded length is remembered, so that a program that changes between epochs does

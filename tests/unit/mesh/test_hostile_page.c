@@ -17,6 +17,7 @@
 #include "common/pure/prng.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
+#include "tests/unit/mesh/formed.h"
 #include "worker/library/arena/arena.h"
 #include "worker/library/mesh/wire/host.h"
 
@@ -49,14 +50,7 @@ static void form(struct world *world)
             .form_deadline_us = clock_monotonic_us() + speed_scaled_us(FORM_US)};
         assert_ok(mesh_host_ops.form_post(&config, &world->meshes[i], &error), &error);
     }
-    for (uint32_t formed = 0; formed < TASKS;) {
-        formed = 0;
-        for (uint32_t i = 0; i < TASKS; i++) {
-            cadre_status status = mesh_host_ops.form_test(world->meshes[i], &error);
-            assert_true(status == CADRE_OK || status == CADRE_PENDING);
-            formed += status == CADRE_OK ? 1 : 0;
-        }
-    }
+    await_formed(world->meshes, TASKS);
 }
 
 static void leave(struct world *world)

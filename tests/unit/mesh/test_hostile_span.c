@@ -9,6 +9,7 @@
 #include "common/pure/assert.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
+#include "tests/unit/mesh/formed.h"
 #include "worker/library/arena/arena.h"
 #include "worker/library/mesh/wire/host.h"
 
@@ -43,14 +44,7 @@ static void form(void)
             .form_deadline_us = clock_monotonic_us() + speed_scaled_us(FORM_US)};
         assert_ok(mesh_host_ops.form_post(&config, &world.meshes[i], &error), &error);
     }
-    for (uint32_t formed = 0; formed < TASKS;) {
-        formed = 0;
-        for (uint32_t i = 0; i < TASKS; i++) {
-            cadre_status status = mesh_host_ops.form_test(world.meshes[i], &error);
-            assert_true(status == CADRE_OK || status == CADRE_PENDING);
-            formed += status == CADRE_OK ? 1 : 0;
-        }
-    }
+    await_formed(world.meshes, TASKS);
 }
 
 /* The collective of the task under test. `span_bytes`: its use of the other's span. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server_rig.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "worker/library/ps/server/server_internal.h"
 
@@ -263,4 +265,16 @@ void rig_call(struct rig *rig, struct request *request)
     struct cadre_error error = {0};
     assert_ok(client_call(rig->client, request, 1, 0, &error), &error);
     assert_int_equal(request->code, CADRE_OK);
+}
+
+void rig_send_all(struct link *link, const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    while (size > 0) {
+        ssize_t sent = send(link_fd(link), at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        struct pollfd wait = {.fd = link_fd(link), .events = POLLOUT};
+        assert_true(sent > 0 || poll(&wait, 1, (int)(RIG_PATIENCE_US / CADRE_US_PER_MS)) == 1);
+        at += sent > 0 ? sent : 0;
+        size -= sent > 0 ? (size_t)sent : 0;
+    }
 }

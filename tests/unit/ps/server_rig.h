@@ -74,6 +74,8 @@ uint32_t rig_create_with(struct rig *rig, uint32_t server, const struct store_sp
 /* With SGD of rate 1. */
 uint32_t rig_create(struct rig *rig, uint32_t server, const struct store_spec *spec);
 
+/* All of these bytes over a link of the test's own, of whatever frame they are a part. */
+void rig_send_all(struct link *link, const void *bytes, size_t size);
 /* One request of the rig's client, which must succeed. */
 void rig_call(struct rig *rig, struct request *request);
 

@@ -3,9 +3,7 @@
  * in the middle and comes again, a server that is lost then, a backup that comes then. Each push
  * counts once, and the copy is what the store was. */
 #include <math.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "server_rig.h"
 #include "worker/library/ps/link/frame.h"
@@ -60,18 +58,6 @@ static void push_whole(uint64_t closure)
     rig_call(&rig, &request);
 }
 
-static void send_all(struct link *link, const void *bytes, size_t size)
-{
-    const uint8_t *at = bytes;
-    while (size > 0) {
-        ssize_t sent = send(link_fd(link), at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        struct pollfd wait = {.fd = link_fd(link), .events = POLLOUT};
-        assert_true(sent > 0 || poll(&wait, 1, (int)(RIG_PATIENCE_US / CADRE_US_PER_MS)) == 1);
-        at += sent > 0 ? sent : 0;
-        size -= sent > 0 ? (size_t)sent : 0;
-    }
-}
-
 /* A push on a connection of its own, of which some values were sent. */
 struct half {
     struct link *link;
@@ -93,8 +79,8 @@ static void begin(struct half *half, uint64_t closure)
         &error);
     size_t bytes = request_write(&request, 0, &frame, part);
     frame_write(&frame, header);
-    send_all(half->link, header, sizeof header);
-    send_all(half->link, part, bytes);
+    rig_send_all(half->link, header, sizeof header);
+    rig_send_all(half->link, part, bytes);
 }
 
 /* Element `number` of the shard, in the store or in its copy, which a loop may be writing. */
@@ -122,7 +108,7 @@ static bool is_applied(void *data)
  * ps 0 as in its store. */
 static void give(struct half *half, size_t given, float value)
 {
-    send_all(half->link, ones, (given - half->given) * sizeof(float));
+    rig_send_all(half->link, ones, (given - half->given) * sizeof(float));
     half->given = given;
     struct place places[] = {{rig.servers[0], given / BLOCK * BLOCK - 1, value},
         {rig.servers[1]->copy, given / BLOCK * BLOCK - 1, value}};
@@ -135,7 +121,7 @@ static void finish(struct half *half)
 {
     struct cadre_error error = {0};
     struct frame frame;
-    send_all(half->link, ones, (ROWS - half->given) * sizeof(float));
+    rig_send_all(half->link, ones, (ROWS - half->given) * sizeof(float));
     assert_ok(link_receive(half->link, RIG_PATIENCE_US, &frame, &error), &error);
     assert_int_equal(frame.kind, FRAME_ANSWER);
     assert_int_equal(frame.code, CADRE_OK);

@@ -59,18 +59,6 @@ static struct request push_of(uint32_t shard, uint64_t closure, uint32_t ordinal
         .values = ones};
 }
 
-static void send_all(struct link *link, const void *bytes, size_t size)
-{
-    const uint8_t *at = bytes;
-    while (size > 0) {
-        ssize_t sent = send(link_fd(link), at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        struct pollfd wait = {.fd = link_fd(link), .events = POLLOUT};
-        assert_true(sent > 0 || poll(&wait, 1, (int)(RIG_PATIENCE_US / CADRE_US_PER_MS)) == 1);
-        at += sent > 0 ? sent : 0;
-        size -= sent > 0 ? (size_t)sent : 0;
-    }
-}
-
 /* Counts pushes that a server has begun and not ended. */
 static size_t under_way(void)
 {
@@ -105,9 +93,9 @@ static void begin(struct sent *sent, struct request request, size_t given)
         &error);
     size_t bytes = request_write(&sent->request, 0, &frame, part);
     frame_write(&frame, header);
-    send_all(sent->link, header, sizeof header);
-    send_all(sent->link, part, bytes);
-    send_all(sent->link, ones, given * sizeof(float));
+    rig_send_all(sent->link, header, sizeof header);
+    rig_send_all(sent->link, part, bytes);
+    rig_send_all(sent->link, ones, given * sizeof(float));
     assert_true(test_wait(is_under_way, &wanted, RIG_PATIENCE_US));
 }
 
@@ -117,7 +105,7 @@ static void finish(struct sent *sent)
     uint8_t header[FRAME_BYTES];
     size_t got = 0;
     struct frame frame;
-    send_all(sent->link, ones, sent->left * sizeof(float));
+    rig_send_all(sent->link, ones, sent->left * sizeof(float));
     while (got < sizeof header) {
         struct pollfd wait = {.fd = link_fd(sent->link), .events = POLLIN};
         assert_int_equal(poll(&wait, 1, (int)(RIG_PATIENCE_US / CADRE_US_PER_MS)), 1);
