@@ -183,7 +183,7 @@ void task_send_report(struct task_core *core, struct task_actions *out)
     CADRE_ASSERT((core->reason == REPORT_FAILED) == (core->code != CADRE_OK));
     core->report_due = false;
     bool unreported = task_is_orderly(core->reason) && task_is_silent(core);
-    if (core->position > core->sent_applied || unreported) {
+    if (core->position > core->sent_applied || core->consumed_unsent > 0 || unreported) {
         task_send_arrive(core, out);
     }
     struct task_up *up = task_send_say(core, out, TASK_UP_REPORT);

@@ -101,7 +101,6 @@ void task_on_stalled(struct task_core *core, uint64_t position, struct task_acti
 /* The epoch is left: no later arrival reports it. */
 static void keep_consumed(struct task_core *core)
 {
-    bool unsent = core->position > core->sent_applied;
     if (core->consumption.steps == 0 || core->cursor.stream == 0 ||
         core->position <= core->resume) {
         return;
@@ -115,9 +114,9 @@ static void keep_consumed(struct task_core *core)
     CADRE_ASSERT(core->consumed_count < TASK_CONSUMED_MAX);
     core->consumed[core->consumed_count++] = (struct task_consumed){
         .cursor = core->cursor, .applied = core->position, .consumption = core->consumption};
-    core->consumed_unsent += unsent ? 1 : 0;
-    if (core->consumed_unsent > core->consumed_count) {
-        core->consumed_unsent = core->consumed_count;
+    /* Also when the arrival before had all of it: the daemon keeps it once the task has turned. */
+    if (core->consumed_unsent < core->consumed_count) {
+        core->consumed_unsent++;
     }
 }
 

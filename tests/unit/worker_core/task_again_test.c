@@ -68,6 +68,25 @@ static void test_the_last_epochs_are_resent(void **state)
     }
 }
 
+/* The daemon keeps what an epoch consumed only once it has received that the task turned from it.
+ */
+static void test_a_turn_is_sent_before_the_report(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(1);
+    release(&fixture, 1);
+    consumed_step(&fixture, 0, 41);
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    assert_int_equal(fixture.core.sent_applied, 1);
+    forget(&fixture);
+    ready(&fixture, 2, 1, 5, 6);
+    expect(&fixture, "");
+    peer_error(&fixture, "rank 0 left");
+    const char *turn = strstr(fixture.transcript.text, "applied 1 stream 2");
+    assert_non_null(turn);
+    assert_non_null(strstr(turn, "send report g1 at 1 clean"));
+}
+
 /* In the order in which they ended, before what claims steps behind them, and once. */
 static void test_short_epochs_share_a_message(void **state)
 {
@@ -147,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_left_epochs_were_consumed_is_resent),
         cmocka_unit_test(test_the_last_epochs_are_resent),
+        cmocka_unit_test(test_a_turn_is_sent_before_the_report),
         cmocka_unit_test(test_short_epochs_share_a_message),
         cmocka_unit_test(test_who_forms_takes_no_newer_plan),
         cmocka_unit_test(test_an_abort_of_another_generation_is_ignored),
