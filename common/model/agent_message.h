@@ -11,7 +11,7 @@
 #include "common/model/term.h"
 
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
-#define AGENT_PROTOCOL_VERSION 7
+#define AGENT_PROTOCOL_VERSION 8
 
 /* Entries for tasks that an agent has: for those that run, and for those that are still being
  * killed, or that ended and are kept until they are collected. A start beyond that is refused. */
@@ -57,11 +57,12 @@ struct agent_heartbeat {
 };
 
 /* The local tasks of one generation, folded: the least of each watermark over them, but the largest
- * `wanted`. */
+ * `wanted`. Of no task (`tasks` is 0): it claims nothing, and is also of a generation that is
+ * broken up; what one of them consumed of the cursor's epoch in its steps below `applied`. */
 struct agent_arrived {
     struct job_id job;
     struct generation generation;
-    uint32_t tasks; /* local members that it counts: all of this worker's roster entries */
+    uint32_t tasks; /* local members that it counts: all of this worker's roster entries, or 0 */
     uint64_t up_to;
     uint64_t applied;
     uint64_t wanted;      /* as in task_arrive; sent also before every member has arrived */

@@ -46,7 +46,7 @@ WIRE_MODEL(AgentArrived, struct agent_arrived);
 ROWS(AgentArrived) = {
     JOB(AgentArrived, job, job.n),
     MESSAGE(AgentArrived, generation, Generation),
-    NUMBER(AgentArrived, tasks, 1, LIMIT_SLOTS_PER_WORKER),
+    NUMBER(AgentArrived, tasks, 0, LIMIT_SLOTS_PER_WORKER),
     POSITION(AgentArrived, up_to),
     NUMBER_UP_TO(AgentArrived, applied, up_to),
     POSITION(AgentArrived, wanted),

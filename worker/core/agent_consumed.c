@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the epochs that ended have consumed. A task reports the whole of an epoch once, when it
- * turns to another one; a coordinator that was away or in a regroup did not receive it. So the
- * newest of them are kept and sent once more on a new link and in a new generation. The fold
- * (agent_fold.c) and the relay of plans call it. */
+ * turns to another one; a coordinator that was away did not receive it, and one that regroups takes
+ * no folded arrival. So the newest of a generation are kept, and sent for no member: on a new link,
+ * and before a member's report, because the plan that is made of the reports records what was
+ * consumed before its first position. The fold (agent_fold.c) and the relay call it. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -33,6 +34,7 @@ static void core_agent_consumed_keep(
     }
     if (at < group->consumed_count) {
         group->consumed_count--;
+        group->consumed_sent -= at < group->consumed_sent ? 1 : 0;
         memmove(&group->consumed[at], &group->consumed[at + 1],
             sizeof(group->consumed[0]) * (group->consumed_count - at));
     }
@@ -49,45 +51,53 @@ void agent_consumed_keep(
     if (!task->arrived || !turns || from->stream == 0 || task->consumption.steps == 0) {
         return;
     }
-    struct agent_consumed consumed = {
-        .cursor = *from, .applied = task->applied, .consumption = task->consumption};
-    consumed.cursor.begin = consumed.applied; /* it claims no steps of the timeline */
-    core_agent_consumed_keep(group, &consumed);
+    core_agent_consumed_keep(
+        group, &(struct agent_consumed){
+                   .cursor = *from, .applied = task->applied, .consumption = task->consumption});
 }
 
-void agent_consumed_inherit(
-    struct agent_group *group, const struct agent_group *before, uint64_t resume)
+static void agent_consumed_one(const struct agent_core *core, const struct agent_group *group,
+    const struct agent_consumed *consumed, struct agent_actions *out)
 {
-    CADRE_ASSERT(before != group);
-    CADRE_ASSERT(before->consumed_count <= AGENT_CONSUMED_MAX);
-    for (uint32_t i = 0; i < before->consumed_count; i++) {
-        if (before->consumed[i].applied <= resume) {
-            core_agent_consumed_keep(group, &before->consumed[i]);
-        }
+    struct task_ref none = {.job = group->job};
+    CADRE_ASSERT(consumed->cursor.stream != 0 && consumed->consumption.steps > 0);
+    struct agent_up *up = agent_send(core, out, AGENT_UP_ARRIVED, none);
+    if (up != NULL) {
+        up->arrived = (struct agent_arrived){
+            .job = group->job,
+            .generation = group->generation,
+            .up_to = consumed->applied,
+            .applied = consumed->applied,
+            .cursor = consumed->cursor,
+            .consumption = consumed->consumption,
+        };
     }
 }
 
 void agent_consumed_send(
-    const struct agent_core *core, const struct agent_group *group, struct agent_actions *out)
+    const struct agent_core *core, struct agent_group *group, struct agent_actions *out)
 {
-    CADRE_ASSERT(group->folded); /* else the members' positions are not all known */
     CADRE_ASSERT(group->consumed_count <= AGENT_CONSUMED_MAX);
-    for (uint32_t i = 0; i < group->consumed_count; i++) {
-        const struct agent_consumed *consumed = &group->consumed[i];
-        struct task_ref none = {.job = group->job};
-        /* It is sent for all members: one that is behind has not reached that position. */
-        bool all = consumed->applied <= group->applied;
-        struct agent_up *up = all ? agent_send(core, out, AGENT_UP_ARRIVED, none) : NULL;
-        if (up != NULL) {
-            up->arrived = (struct agent_arrived){
-                .job = group->job,
-                .generation = group->generation,
-                .tasks = group->members,
-                .up_to = consumed->applied,
-                .applied = consumed->applied,
-                .cursor = consumed->cursor,
-                .consumption = consumed->consumption,
-            };
-        }
+    CADRE_ASSERT(group->consumed_sent <= group->consumed_count);
+    for (uint32_t i = group->consumed_sent; i < group->consumed_count; i++) {
+        agent_consumed_one(core, group, &group->consumed[i], out);
+    }
+    group->consumed_sent = group->consumed_count; /* without a link: a welcome sends all again */
+}
+
+void agent_consumed_report(
+    struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
+{
+    if (task->group == GROUP_NONE) {
+        return;
+    }
+    struct agent_group *group = agent_group_of(core, task);
+    CADRE_ASSERT(group->job.n == task->ref.job.n);
+    agent_consumed_send(core, group, out);
+    if (task->arrived && task->cursor.stream != 0 && task->consumption.steps > 0) {
+        agent_consumed_one(core, group,
+            &(struct agent_consumed){
+                .cursor = task->cursor, .applied = task->applied, .consumption = task->consumption},
+            out);
     }
 }

@@ -78,7 +78,27 @@ static void link_down(struct agent_core *core)
     core->heartbeat_at_us = NEVER;
 }
 
-/* Everything that a lost link may have dropped, in the order of a task's states. */
+/* The reports and ends of all tasks. */
+static void resend_ends(struct agent_core *core, struct agent_actions *out)
+{
+    CADRE_ASSERT(core->linked);
+    for (uint32_t i = 0; i < core->entries; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        if (task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED) {
+            agent_resend_report(core, task, out);
+        }
+        if (task->phase >= AGENT_TASK_GONE) {
+            agent_send_failure(core, task, out);
+            agent_send_gone(core, task, out);
+        }
+        if (task->phase == AGENT_TASK_COLLECTED) {
+            agent_send_collected(core, task, out);
+        }
+    }
+}
+
+/* Everything that a lost link may have dropped, in the order of a task's states: the reports of a
+ * job's tasks may end it, so what they have applied and consumed goes before them. */
 static void resend_all(struct agent_core *core, struct agent_actions *out)
 {
     CADRE_ASSERT(core->linked);
@@ -92,24 +112,17 @@ static void resend_all(struct agent_core *core, struct agent_actions *out)
             agent_send_started(core, task, out);
             agent_resend_task(core, task, out);
         }
-        if (task->phase >= AGENT_TASK_GONE) {
-            agent_send_failure(core, task, out);
-            agent_send_gone(core, task, out);
-        }
-        if (task->phase == AGENT_TASK_COLLECTED) {
-            agent_send_collected(core, task, out);
-        }
     }
     agent_send_streams(core, out);
     for (uint32_t i = 0; i < core->entries; i++) {
-        const struct agent_group *group = &core->groups[i];
-        if (group->folded) {
-            agent_consumed_send(core, group, out);
-        }
+        struct agent_group *group = &core->groups[i];
+        group->consumed_sent = 0;
+        agent_consumed_send(core, group, out);
         if (group->job.n != 0 && (group->folded || group->wanted > 0)) {
             agent_send_arrived(core, group, out);
         }
     }
+    resend_ends(core, out);
 }
 
 static void agent_core_welcome(

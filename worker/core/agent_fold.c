@@ -73,7 +73,8 @@ void agent_group_reset(struct agent_core *core, uint32_t group)
         .members = before.members,
         .broken = before.broken,
         .verified = before.verified,
-        .consumed_count = before.consumed_count};
+        .consumed_count = before.consumed_count,
+        .consumed_sent = before.consumed_sent};
     memcpy(reset->consumed, before.consumed, sizeof(before.consumed));
     for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];

@@ -73,9 +73,20 @@ void agent_resend_task(
         up = (struct task_up){.type = TASK_UP_PREEMPT, .preempt = resend->preempt};
         agent_send_relay(core, task->ref, &up, out);
     }
+}
+
+void agent_resend_report(
+    struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
+{
+    const struct agent_resend *resend = agent_resend_of(core, task);
+    struct task_up up;
+    if (!task->connected) {
+        return;
+    }
     if (resend->has_report) {
         CADRE_ASSERT(resend->hello.frozen);
         CADRE_ASSERT(resend->report.text == resend->report_text);
+        agent_consumed_report(core, task, out);
         up = (struct task_up){.type = TASK_UP_REPORT, .report = resend->report};
         agent_send_relay(core, task->ref, &up, out);
     }
@@ -173,6 +184,7 @@ void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct
         if (agent_is_current(core, task, up->report.generation) ||
             up->report.reason == REPORT_FAILED) { /* which is final, in whatever generation */
             keep_report(resend, &up->report);
+            agent_consumed_report(core, task, out);
             agent_send_relay(core, ref, up, out);
         }
         break;
@@ -253,15 +265,9 @@ static bool agent_relay_enlist(
         agent_group_of(core, task)->generation.number >= plan->generation.number) {
         return false;
     }
-    struct agent_group before = {0};
-    if (task->group != GROUP_NONE) {
-        before = *agent_group_of(core, task);
-    }
-    CADRE_ASSERT(before.generation.number <= plan->generation.number); /* never back */
     agent_group_remove(core, task);
     task->group = agent_group_join(core, task->ref.job, plan->generation);
     agent_group_reset(core, task->group);
-    agent_consumed_inherit(agent_group_of(core, task), &before, plan->resume);
     CADRE_ASSERT(agent_is_current(core, task, plan->generation));
     CADRE_ASSERT(!task->arrived);
     return true;

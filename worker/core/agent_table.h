@@ -93,6 +93,7 @@ struct agent_group {
     struct verified verified;       /* the newest that a member reports */
     struct agent_consumed consumed[AGENT_CONSUMED_MAX];
     uint32_t consumed_count; /* the newest is the last */
+    uint32_t consumed_sent;  /* of them, the oldest: since the last welcome */
 };
 
 struct agent_core {
@@ -206,9 +207,12 @@ void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct
 /* A message for one local task, or for all of a generation. */
 void agent_relay_down(
     struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out);
-/* Hello, join, report and part of a connected task once more. */
+/* Hello, join and notice of a connected task once more. */
 void agent_resend_task(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+/* Its report and its part, behind what they rely on: what its epochs consumed. */
+void agent_resend_report(
+    struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 /* Sends the failure of the program of a task that has ended, if the task reported one. */
 void agent_send_failure(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
@@ -249,11 +253,11 @@ void agent_send_arrived(
 /* Before the task's arrival of the run `to` is taken: it may leave an epoch. */
 void agent_consumed_keep(
     struct agent_group *group, const struct agent_task *task, const struct cursor *to);
-/* From the previous generation: what is on the plan's timeline, which continues at `resume`. */
-void agent_consumed_inherit(
-    struct agent_group *group, const struct agent_group *before, uint64_t resume);
-/* Behind an arrival that reports the positions of the members. */
+/* What was not sent since the last welcome. */
 void agent_consumed_send(
-    const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
+    const struct agent_core *core, struct agent_group *group, struct agent_actions *out);
+/* The same, and what the task has consumed of the epoch that it is in: before its report. */
+void agent_consumed_report(
+    struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 
 #endif

@@ -47,9 +47,13 @@ static void emit_consumed(struct core *core, struct job *job)
     sample_audit_record(core, job, done, done ? job->finished_position : job->applied.least);
 }
 
+/* A job that begins again from it reports no epoch that ended before it. */
 static void emit_published(struct core *core, struct job *job)
 {
+    uint64_t applied = job->applied.least;
     CADRE_ASSERT(job->has_checkpoint);
+    applied = job->checkpoint.position > applied ? job->checkpoint.position : applied;
+    sample_audit_record(core, job, true, applied);
     record_add(core, job, CORE_RECORD_CHECKPOINT, true)->checkpoint = job->checkpoint;
 }
 

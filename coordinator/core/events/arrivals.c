@@ -89,16 +89,33 @@ static void applied_rose(struct core *core, struct job *job, uint64_t before)
     }
 }
 
+/* Of no member, or in a regroup, whose plan lets all steps be claimed again: what an epoch
+ * consumed. The plan records it as far as its first position. */
+static void arrival_of_epoch(
+    struct core *core, struct job *job, const struct agent_arrived *arrived)
+{
+    CADRE_ASSERT(arrived->tasks == 0 || job->phase == PHASE_REGROUP);
+    CADRE_ASSERT(job->generation.number > 0);
+    if (arrived->applied > job->resume) { /* else the plan has recorded it */
+        timeline_end(core, job, &arrived->cursor);
+        sample_audit_arrived(core, job, arrived);
+    }
+}
+
 void arrival_handle(struct core *core, uint32_t worker, const struct agent_arrived *arrived)
 {
     /* Rules 2 and 13: only arrivals of this generation count. */
     struct job *job = job_find(core, arrived->job);
-    if (job == NULL || job->phase != PHASE_RUN ||
+    if (job == NULL || (job->phase != PHASE_RUN && job->phase != PHASE_REGROUP) ||
         !generation_equal(arrived->generation, job->generation)) {
         return;
     }
     uint32_t number = task_group_find(core, job, worker);
     if (number == NONE || job->outcome != 0) {
+        return;
+    }
+    if (arrived->tasks == 0 || job->phase != PHASE_RUN) {
+        arrival_of_epoch(core, job, arrived);
         return;
     }
     struct task_group *task_group = job_task_group(core, job, number);

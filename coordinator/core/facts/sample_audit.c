@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sample audit: how many samples of an epoch were consumed in committed steps. The state itself
  * carries these sums, and arrivals report them. What all have applied is recorded when an epoch is
- * complete, when another begins, at a plan and at the end; beside it the positions of the streams,
- * for joiners. arrivals.c, plan.c and emit.c call this. */
+ * complete, when another begins, and, with all that is known, at a plan, at a checkpoint and at the
+ * end: from a plan or a checkpoint on no task reports the epochs before it again. Beside it the
+ * positions of the streams, for joiners. arrivals.c, plan.c and emit.c call this. */
 #include "coordinator/core/facts/timeline.h"
 
 #include "coordinator/core/facts/tasks.h"
@@ -38,12 +39,15 @@ static void sample_audit_settle(struct sample_audit *sample_audit, uint64_t appl
     CADRE_ASSERT(sample_audit->ahead_at <= sample_audit->at || sample_audit->ahead_at > applied);
 }
 
-/* The entry of the cursor's epoch; if there is none, a free one or the one that arrived longest ago
- * is reused. */
+/* The entry of the epoch of an arrival; if there is none, a free one or the one that arrived longest
+ * ago is reused. A member that has applied a step had the contributions of all to it: they had
+ * applied all before it (protocol, section 1.2), so what is removed counts up to there. */
 static struct sample_audit *sample_audit_of(
-    struct core *core, struct job *job, const struct cursor *cursor)
+    struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
+    const struct cursor *cursor = &arrived->cursor;
     struct sample_audit *oldest = &job->sample_audits[0];
+    uint64_t applied = arrived->applied > 0 ? arrived->applied - 1 : 0;
     CADRE_ASSERT(cursor->stream > 0 && cursor->stream <= LIMIT_STREAMS);
     for (uint32_t i = 0; i < SAMPLE_AUDITS_MAX; i++) {
         struct sample_audit *sample_audit = &job->sample_audits[i];
@@ -54,7 +58,7 @@ static struct sample_audit *sample_audit_of(
                      (sample_audit->ahead_at < oldest->ahead_at && oldest->cursor.stream != 0);
         oldest = older ? sample_audit : oldest;
     }
-    sample_audit_settle(oldest, job->applied.least);
+    sample_audit_settle(oldest, applied > job->applied.least ? applied : job->applied.least);
     sample_audit_emit(core, job, oldest);
     *oldest = (struct sample_audit){.cursor = *cursor, .recorded = POSITION_NONE};
     job_due(core, job, DUE_CONSUMED); /* another epoch has begun */
@@ -115,12 +119,14 @@ void sample_audit_arrived(struct core *core, struct job *job, const struct agent
 {
     const struct cursor *cursor = &arrived->cursor;
     uint64_t applied = job->applied.least;
-    CADRE_ASSERT(job->phase == PHASE_RUN);
+    CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_REGROUP);
     if (cursor->stream == 0 || cursor->stream > LIMIT_STREAMS) {
         return;
     }
-    stream_advance(core, job, arrived);
-    struct sample_audit *sample_audit = sample_audit_of(core, job, cursor);
+    if (job->phase == PHASE_RUN) { /* else the plan may undo the step */
+        stream_advance(core, job, arrived);
+    }
+    struct sample_audit *sample_audit = sample_audit_of(core, job, arrived);
     sample_audit->cursor.steps = cursor->steps > 0 ? cursor->steps : sample_audit->cursor.steps;
     sample_audit_settle(sample_audit, applied);
     if (arrived->applied <= applied &&

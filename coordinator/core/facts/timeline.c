@@ -76,7 +76,7 @@ static struct step_range *timeline_insert(
  * The fsync may lag: a plan or a checkpoint behind it syncs it too, and after a lost tail the tasks
  * that ended the epoch report it again. Steps without a batch (stream 0) have no data that could
  * end. */
-static void timeline_end(struct core *core, struct job *job, const struct cursor *cursor)
+void timeline_end(struct core *core, struct job *job, const struct cursor *cursor)
 {
     struct ended *ended = &job->ends[cursor->stream % ENDS_MAX];
     bool known = ended->stream == cursor->stream && ended->epoch >= cursor->epoch;

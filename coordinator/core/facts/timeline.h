@@ -10,6 +10,8 @@
 /* Keeps the claim of an arrival; false: it contradicts an older one, and the job has failed. */
 bool timeline_claim(
     struct core *core, struct job *job, uint32_t task_group, const struct agent_arrived *arrived);
+/* Records the length of the cursor's epoch, if it is known and not recorded yet. */
+void timeline_end(struct core *core, struct job *job, const struct cursor *cursor);
 /* The cursor of a position. False and zeroed: no task is known to have begun its range. */
 bool timeline_at(const struct job *job, uint64_t position, struct cursor *ret_cursor);
 /* The position behind the last range that a task has begun; the generation's first: none has. */
@@ -24,7 +26,7 @@ bool sample_audit_stream_ended(const struct job *job, uint32_t stream);
 
 /* Whether the stream is in a later epoch than this one. */
 bool sample_audit_stream_is_past(const struct job *job, uint32_t stream, uint64_t epoch);
-/* Takes an arrival's sums of its epoch. */
+/* Takes an arrival's sums of its epoch, also while the generation is broken up. */
 void sample_audit_arrived(struct core *core, struct job *job, const struct agent_arrived *arrived);
 /* A task reports a dataset. */
 void sample_audit_stream(struct core *core, struct job *job, const struct task_stream *stream);

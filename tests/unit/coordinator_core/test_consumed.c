@@ -12,13 +12,13 @@ static struct consumption consumption_of(uint64_t steps)
     return (struct consumption){.steps = steps, .samples = 10 * steps, .consumed = {steps}};
 }
 
-static void consumed(struct script *s, uint64_t link, uint64_t up_to, uint64_t applied,
-    struct cursor cursor, uint64_t steps)
+static void consumed_by(struct script *s, uint64_t link, uint32_t tasks, uint64_t up_to,
+    uint64_t applied, struct cursor cursor, uint64_t steps)
 {
     struct agent_up message = {.type = AGENT_UP_ARRIVED,
         .arrived = {.job = {1},
             .generation = job_view(s, 1).generation,
-            .tasks = 1,
+            .tasks = tasks,
             .up_to = up_to,
             .applied = applied,
             .cursor = cursor,
@@ -26,6 +26,19 @@ static void consumed(struct script *s, uint64_t link, uint64_t up_to, uint64_t a
     struct core_event event = {
         .type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = &message}};
     step(s, &event);
+}
+
+static void consumed(struct script *s, uint64_t link, uint64_t up_to, uint64_t applied,
+    struct cursor cursor, uint64_t steps)
+{
+    consumed_by(s, link, 1, up_to, applied, cursor, steps);
+}
+
+/* A daemon sends what one of its members has consumed, for none of them. */
+static void epoch_consumed(
+    struct script *s, uint64_t link, uint64_t applied, struct cursor cursor, uint64_t steps)
+{
+    consumed_by(s, link, 0, applied, applied, cursor, steps);
 }
 
 static void consumption_are_recorded_when_committed(void **state)
@@ -172,6 +185,68 @@ static void what_only_the_dead_had_consumed_is_not_recorded(void **state)
     script_close(s);
 }
 
+/* The regroup takes what was consumed, the plan records it, as far as its first position, and keeps
+ * it: from there on no task has to report it. */
+static void a_plan_holds_what_was_consumed_before_it(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor first = {.stream = 1};
+    struct cursor second = {.stream = 2, .first = 3, .begin = 3, .steps = 2};
+    consumed(s, 1, 4, 0, first, 0);
+    consumed(s, 2, 4, 0, first, 0);
+    gone(s, 2, 1, 1, 0, 9, "");
+    script_skip(s);
+    epoch_consumed(s, 1, 3, first, 3);
+    expect_output(s, "");
+    epoch_consumed(s, 1, 4, second, 1);
+    expect_output(s, "record job 1: stream 2 epoch 0 has 2 steps\n");
+    frozen(s, 1, 1, 0, 3, 2);
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n"
+                     "record! job 1: plan g2 from 3 of 0, source rank 0\n"
+                     "tell job 1: plan g2\n");
+    epoch_consumed(s, 1, 3, first, 3); /* once more, in the new generation */
+    expect_output(s, "");
+    script_close(s);
+}
+
+/* It claims nothing, and no member is taken to have applied what it covers. */
+static void what_an_epoch_consumed_moves_no_member(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor first = {.stream = 1};
+    consumed(s, 1, 4, 0, first, 0);
+    epoch_consumed(s, 2, 3, first, 3);
+    script_skip(s);
+    struct core_job_view view = job_view(s, 1);
+    assert_int_equal(view.released, 0);
+    epoch_consumed(s, 3, 3, first, 3); /* of no worker of the job */
+    expect_output(s, "");
+    script_close(s);
+}
+
+/* A job that begins again from it has no task that reports an epoch before it, also one that was
+ * left early, which is never complete. */
+static void a_checkpoint_holds_what_was_consumed_before_it(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 4);
+    struct cursor first = {.stream = 1};
+    struct cursor second = {.stream = 2, .first = 3, .begin = 3};
+    consumed(s, 1, 3, 3, first, 3);
+    consumed(s, 1, 4, 4, second, 1);
+    consumed(s, 2, 3, 3, first, 3);
+    consumed(s, 2, 4, 4, second, 1);
+    script_skip(s);
+    part(s, 1, 1, 0, 4, "checkpoint-4.json");
+    expect_output(s, "record job 1: stream 2 epoch 0 consumed 10 in 1 steps\n"
+                     "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n"
+                     "record! job 1: checkpoint at 4 in checkpoint-4.json\n"
+                     "tell job 1: release g1 to 4\n");
+    script_close(s);
+}
+
 /* All that had applied the last step die before another task has it. */
 static void what_is_undone_is_not_consumed(void **state)
 {
@@ -281,6 +356,9 @@ int main(void)
         cmocka_unit_test(a_joiner_receives_that_its_stream_is_over),
         cmocka_unit_test(a_joiner_in_vain_does_not_keep_a_job),
         cmocka_unit_test(what_only_the_dead_had_consumed_is_not_recorded),
+        cmocka_unit_test(a_plan_holds_what_was_consumed_before_it),
+        cmocka_unit_test(what_an_epoch_consumed_moves_no_member),
+        cmocka_unit_test(a_checkpoint_holds_what_was_consumed_before_it),
         cmocka_unit_test(what_is_undone_is_not_consumed),
         cmocka_unit_test(parts_of_an_older_plan_are_dropped),
         cmocka_unit_test(what_is_finished_is_committed),

@@ -41,7 +41,7 @@ static void refuses_bad_hellos(void **state)
     step(s,
         &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
     expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 9, this "
-                     "coordinator 7: install the same version of both\n");
+                     "coordinator 8: install the same version of both\n");
     join(s, 1, "", 1);
     expect_output(s,
         "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "

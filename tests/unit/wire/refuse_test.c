@@ -241,7 +241,8 @@ static void agent_up_fields(void **state)
     assert_error(send_agent_up(&many), TOO_LARGE, &error, "Gpus.devices has 65 entries");
     free(long_name);
     BEND_AGENT(sample_agent_arrived, arrived.job.n, 0, INVALID, "AgentArrived.job is 0");
-    BEND_AGENT(sample_agent_arrived, arrived.tasks, 0, INVALID, "AgentArrived.tasks is 0");
+    BEND_AGENT(sample_agent_arrived, arrived.tasks, LIMIT_SLOTS_PER_WORKER + 1, INVALID,
+        "AgentArrived.tasks is 1025");
     BEND_AGENT(sample_agent_arrived, arrived.applied, 602, INVALID, "AgentArrived.applied is 602");
     struct task_ref tasks[2] = {{.job = {1}, .slot = 0, .incarnation = 1}, {.job = {1}}};
     struct agent_up up = sample_agent_hello;

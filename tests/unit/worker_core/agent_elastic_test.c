@@ -100,8 +100,8 @@ static void test_survivor_goes_on_alone(void **state)
     expect(fixture, "send hello\n"
                     "j1.0.1 send started pid 4711\n"
                     "j1.0.1 send said hello g2 at 4 clean released 4 arrived 9\n"
-                    "j1.1.2 send gone code 1 signal 0\n"
-                    "send arrived job 1 g2 tasks 1 up to 9 applied 4 consumed 40 stream 1\n");
+                    "send arrived job 1 g2 tasks 1 up to 9 applied 4 consumed 40 stream 1\n"
+                    "j1.1.2 send gone code 1 signal 0\n");
     fixture_close(fixture);
 }
 

@@ -198,17 +198,60 @@ static void test_epochs_that_are_over_are_resent(void **state)
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text,
-        "send arrived job 1 g1 tasks 2 up to 4 applied 4 consumed 4 stream 1\n"
+        "send epoch 0 of stream 1 job 1 g1 from 0 applied 4 consumed 4\n"
         "send arrived job 1 g1 tasks 2 up to 6 applied 5 consumed 105 stream 1\n"));
     is_in_epoch(fixture, task_of(1, 0, 1), 1, 2, 9);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     is_planned(fixture, 2, 4); /* the second epoch's end is not on its line */
     expect(fixture, "j1.0.1 tell\n");
-    is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 4);
-    expect(fixture, "send arrived job 1 g2 tasks 1 up to 4 applied 4 consumed 4 stream 1\n"
-                    "send arrived job 1 g2 tasks 1 up to 5 applied 4 consumed 104 stream 1\n");
+    is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 4); /* the plan has recorded those before it */
+    expect(fixture, "send arrived job 1 g2 tasks 1 up to 5 applied 4 consumed 104 stream 1\n");
     is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 5);
     expect(fixture, "send arrived job 1 g2 tasks 1 up to 6 applied 5 consumed 105 stream 1\n");
+    fixture_close(fixture);
+}
+
+static void reports(struct fixture *fixture, struct task_ref task, uint64_t position)
+{
+    expect_output(fixture, task,
+        &(struct task_up){.type = TASK_UP_REPORT,
+            .report = {.generation = FIRST,
+                .position = position,
+                .clean = true,
+                .reason = REPORT_PEER_ERROR,
+                .text = "a peer left"}});
+}
+
+/* The plan that is made of a report is the last that asks what was consumed before it: a member
+ * that was killed holds the fold, and the daemon may be restarted before it has the plan. */
+static void test_what_was_consumed_goes_before_a_report(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    struct task_ref chief = task_of(1, 0, 1);
+    is_in_epoch(fixture, chief, 1, 0, 3);
+    is_in_epoch(fixture, task_of(1, 1, 2), 1, 0, 3);
+    exits(fixture, task_of(1, 1, 2), 1);
+    happens(fixture, AGENT_EVENT_COLLECTED, task_of(1, 1, 2));
+    stop_one(fixture, task_of(1, 1, 2));
+    is_in_epoch(fixture, chief, 1, 0, 4);
+    is_in_epoch(fixture, chief, 1, 1, 5);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    reports(fixture, chief, 5);
+    expect(fixture, "send epoch 0 of stream 1 job 1 g1 from 0 applied 4 consumed 4\n"
+                    "send epoch 1 of stream 1 job 1 g1 from 4 applied 5 consumed 105\n"
+                    "j1.0.1 send said report g1 at 5 clean: peer error (a peer left)\n");
+    reports(fixture, chief, 5); /* once on a link */
+    expect(fixture, "send epoch 1 of stream 1 job 1 g1 from 4 applied 5 consumed 105\n"
+                    "j1.0.1 send said report g1 at 5 clean: peer error (a peer left)\n");
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    welcome(fixture);
+    const char *sent = fixture->transcript.text;
+    const char *epoch = strstr(sent, "send epoch 0 of stream 1 job 1 g1 from 0 applied 4");
+    const char *report = strstr(sent, "report g1 at 5");
+    assert_true(epoch != NULL && report != NULL && epoch < report);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     fixture_close(fixture);
 }
 
@@ -244,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_each_run_is_folded),
         cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
         cmocka_unit_test(test_epochs_that_are_over_are_resent),
+        cmocka_unit_test(test_what_was_consumed_goes_before_a_report),
         cmocka_unit_test(test_epochs_are_resent_below_the_claim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

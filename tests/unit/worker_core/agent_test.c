@@ -306,9 +306,9 @@ static void test_new_link_receives_everything_again(void **state)
     expect(fixture, "send hello\n"
                     "j1.0.1 send started pid 4711\n"
                     "j1.0.1 send said hello g1 at 2 clean released 2 arrived 4 frozen: peer error\n"
+                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 consumed 10 stream 1\n"
                     "j1.0.1 send said report g1 at 2 clean: peer error (rank 1 left)\n"
-                    "j1.1.2 send gone code 1 signal 0\n"
-                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 consumed 10 stream 1\n");
+                    "j1.1.2 send gone code 1 signal 0\n");
     happens(fixture, AGENT_EVENT_COLLECTED, second);
     plain(fixture, AGENT_EVENT_LINK_DOWN);
     welcome(fixture);

@@ -156,6 +156,15 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
         line(transcript, "draining");
         break;
     case AGENT_UP_ARRIVED:
+        if (up->arrived.tasks == 0) {
+            line(transcript,
+                "epoch %" PRIu64 " of stream %u job %" PRIu64 " g%" PRIu64 " from %" PRIu64
+                " applied %" PRIu64 " consumed %" PRIu64,
+                up->arrived.cursor.epoch, up->arrived.cursor.stream, up->arrived.job.n,
+                up->arrived.generation.number, up->arrived.cursor.begin, up->arrived.applied,
+                up->arrived.consumption.samples);
+            break;
+        }
         line(transcript,
             "arrived job %" PRIu64 " g%" PRIu64 " tasks %u up to %" PRIu64 " applied %" PRIu64
             " consumed %" PRIu64 " stream %u",
