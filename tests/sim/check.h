@@ -74,4 +74,12 @@ void check_running(struct sim *sim, uint32_t agent);
 /* TRUTH, CONSUMED, LEFT, SLOTS, PROGRESS. */
 void check_outcomes(struct sim *sim);
 
+/* ---- check_consumed.c ---- */
+
+/* CONSUMED, END, of each epoch that is over for good at a position, when the plan that begins
+ * there, or the checkpoint of it, is recorded. */
+void check_consumed_before(struct sim *sim, const struct job *job, uint64_t position);
+/* The same of each epoch of a job that has succeeded. */
+void check_consumed(struct sim *sim, const struct job *job);
+
 #endif

@@ -153,41 +153,6 @@ static void check_outcome(struct sim *sim, const struct job *job)
     }
 }
 
-/* The consumption of the last epoch that was begun of each stream is on record, whole. One that
- * ended while no coordinator received it, or whose record was not fsynced, may be missing. */
-static void check_consumptions(struct sim *sim, const struct job *job)
-{
-    if (job->stored->ended_as.state != JOB_SUCCEEDED || job->plan->plain || job->own_ends > 0 ||
-        job->coordinator_crashed || sim->links_broke || job->plan->short_slot != UINT32_MAX ||
-        !job->stored->done) {
-        return;
-    }
-    uint64_t taken[SCENARIO_STREAMS] = {0};
-    uint64_t newest[SCENARIO_STREAMS] = {0};
-    uint64_t position = 0;
-    for (uint32_t i = 0; i < job->plan->segment_count; i++) {
-        const struct scenario_segment *segment = &job->plan->segments[i];
-        uint32_t stream = segment->stream;
-        position += segment->taken;
-        if (position <= job->stored->first_step || stream == 0) {
-            continue;
-        }
-        taken[stream] = segment->from + segment->taken;
-        newest[stream] = segment->epoch;
-    }
-    for (uint32_t stream = 1; stream < SCENARIO_STREAMS; stream++) {
-        const struct consumption *consumption = &job->stored->consumptions[stream];
-        bool same = job->stored->consumed_epochs[stream] == newest[stream];
-        if (taken[stream] > 0 && (!same || consumption->steps != taken[stream])) {
-            broken(sim, "CONSUMED",
-                "job %llu: epoch %llu of stream %u has %llu steps, on record are %llu of epoch "
-                "%llu",
-                (ull)job->id.n, (ull)newest[stream], stream, (ull)taken[stream],
-                (ull)consumption->steps, (ull)job->stored->consumed_epochs[stream]);
-        }
-    }
-}
-
 static void check_left_over(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->process_count; i++) {
@@ -223,7 +188,7 @@ void check_outcomes(struct sim *sim)
             return;
         }
         check_outcome(sim, job);
-        check_consumptions(sim, job);
+        check_consumed(sim, job);
     }
     check_left_over(sim);
     check_cores(sim, SIM_NONE, true);

@@ -260,24 +260,6 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
     sim->links[a->link].sent_draining = draining;
 }
 
-static void mutate_arrived(struct sim *sim, struct agent_arrived *arrived)
-{
-    const struct job *job = job_by_id(sim, arrived->job);
-    if (job == NULL) {
-        return;
-    }
-    bool room = arrived->cursor.steps == 0 ||
-                arrived->up_to - arrived->cursor.first < arrived->cursor.steps;
-    if (room && arrived->up_to > 0 && mutant_acts(sim, MUTANT_ABSENT_ARRIVAL)) {
-        arrived->up_to++;
-    }
-    if (job->plan->checkpoint_every != 0 && job->plan->segment_count == 1 &&
-        mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
-        uint64_t admitted = sim->meshes[job->mesh].admitted;
-        arrived->applied = arrived->up_to < admitted ? arrived->up_to : admitted;
-    }
-}
-
 static void mutate_relayed(struct sim *sim, struct agent_relay_up *relay_up)
 {
     struct task_report *report = &relay_up->up.report;
@@ -347,7 +329,7 @@ static void mutate_up(struct sim *sim, uint32_t agent, struct agent_up *up)
         mutate_message(sim, agent, &up->relay_up);
     }
     if (up->type == AGENT_UP_ARRIVED) {
-        mutate_arrived(sim, &up->arrived);
+        mutant_arrived(sim, &up->arrived);
     } else if (up->type == AGENT_UP_RELAY) {
         mutate_relayed(sim, &up->relay_up);
     } else if (up->type == AGENT_UP_TASK_GONE && up->gone.exit.signal + up->gone.exit.code != 0 &&

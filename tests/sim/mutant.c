@@ -60,13 +60,15 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_DIGEST_INVENTED] = {"digest-invented", "VALUE", 1, "values"},
     [MUTANT_ABSENT_ARRIVAL] = {"absent-arrival", "ARRIVED", 0, NULL},
     [MUTANT_APPLIED_AHEAD] = {"applied-ahead", "CKPT_BEHIND", 0, NULL},
+    [MUTANT_EPOCH_FORGOTTEN] = {"epoch-forgotten", "CONSUMED", 0, NULL},
+    [MUTANT_EPOCH_BEGUN_LATE] = {"epoch-begun-late", "CONSUMED", 0, NULL},
     [MUTANT_EXIT_WHITEWASHED] = {"exit-whitewashed", "TRUTH", 0, NULL},
-    [MUTANT_EXIT_INVENTED] = {"exit-invented", "LEFT, ASSERT", 0, NULL},
+    [MUTANT_EXIT_INVENTED] = {"exit-invented", "LEFT, ASSERT, REFUSED", 0, NULL},
     [MUTANT_KILL_LOST] = {"kill-lost", "PROGRESS, LEFT", 0, NULL},
     [MUTANT_DIRTY_SOURCE] = {"dirty-source", "TIMELINE", 0, NULL},
     [MUTANT_OWN_STATE_GIVEN] = {"own-state-given", "OWN_STATE", 4, "state keepers"},
     [MUTANT_PAUSE_UNSAVED] = {"pause-unsaved", "OWN_STATE", 4, "state keepers"},
-    [MUTANT_HELLO_AS_REPORT] = {"hello-as-report", "TIMELINE, TRUTH", 0, NULL},
+    [MUTANT_HELLO_AS_REPORT] = {"hello-as-report", "TIMELINE, TRUTH, CONSUMED", 0, NULL},
     [MUTANT_HELLO_WATERMARK_IGNORED] = {"hello-watermark-ignored", "TRUTH, PROGRESS", 0, NULL},
     [MUTANT_UNORDERLY_AS_ORDERLY] = {"unorderly-as-orderly", "TRUTH, HALT", 0, NULL},
     [MUTANT_REPORT_OF_ANOTHER] = {"report-of-another", "TIMELINE, PROGRESS", 0, NULL},
@@ -110,4 +112,36 @@ bool mutant_goes_on(struct sim *sim, enum mutant mutant)
     }
     sim->mutated = true;
     return true;
+}
+
+/* What an epoch that is over consumed. */
+static void mutant_epoch(struct sim *sim, struct agent_arrived *arrived)
+{
+    if (mutant_goes_on(sim, MUTANT_EPOCH_FORGOTTEN)) {
+        arrived->cursor.stream = 0;
+    } else if (mutant_goes_on(sim, MUTANT_EPOCH_BEGUN_LATE)) {
+        arrived->cursor.begin = arrived->applied;
+    }
+}
+
+void mutant_arrived(struct sim *sim, struct agent_arrived *arrived)
+{
+    if (arrived->tasks == 0) {
+        mutant_epoch(sim, arrived);
+        return;
+    }
+    const struct job *job = job_by_id(sim, arrived->job);
+    if (job == NULL) {
+        return;
+    }
+    bool room = arrived->cursor.steps == 0 ||
+                arrived->up_to - arrived->cursor.first < arrived->cursor.steps;
+    if (room && arrived->up_to > 0 && mutant_acts(sim, MUTANT_ABSENT_ARRIVAL)) {
+        arrived->up_to++;
+    }
+    if (job->plan->checkpoint_every != 0 && job->plan->segment_count == 1 &&
+        mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
+        uint64_t admitted = sim->meshes[job->mesh].admitted;
+        arrived->applied = arrived->up_to < admitted ? arrived->up_to : admitted;
+    }
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+struct agent_arrived;
 struct sim;
 
 enum mutant {
@@ -74,6 +75,8 @@ enum mutant {
     /* daemons */
     MUTANT_ABSENT_ARRIVAL,
     MUTANT_APPLIED_AHEAD,
+    MUTANT_EPOCH_FORGOTTEN,
+    MUTANT_EPOCH_BEGUN_LATE,
     MUTANT_EXIT_WHITEWASHED,
     MUTANT_EXIT_INVENTED,
     MUTANT_KILL_LOST,
@@ -124,5 +127,7 @@ extern const struct mutant_case mutant_cases[MUTANT_COUNT];
 bool mutant_acts(struct sim *sim, enum mutant mutant);
 /* For faults that must continue once they have begun. */
 bool mutant_goes_on(struct sim *sim, enum mutant mutant);
+/* Those of a daemon's arrivals, before one is sent. */
+void mutant_arrived(struct sim *sim, struct agent_arrived *arrived);
 
 #endif

@@ -13,15 +13,6 @@
 
 /* ---- changes of a record: the rows and the view are the production's ---- */
 
-static void note_consumption(void *user, const struct store_epoch *epoch)
-{
-    struct stored *stored = user;
-    if (epoch->cursor.stream < STORED_STREAMS) {
-        stored->consumptions[epoch->cursor.stream] = epoch->consumption;
-        stored->consumed_epochs[epoch->cursor.stream] = epoch->cursor.epoch;
-    }
-}
-
 static void look_at_tasks(struct stored *stored, const struct core_restore_job *restore)
 {
     for (uint32_t i = 0; i < stored->task_count; i++) {
@@ -65,10 +56,6 @@ static void look(struct stored *stored)
     for (size_t i = 0; i < restore->stream_count; i++) {
         stored->at[restore->streams[i].stream] = restore->streams[i];
     }
-    memset(stored->consumptions, 0, sizeof(stored->consumptions));
-    memset(stored->consumed_epochs, 0, sizeof(stored->consumed_epochs));
-    memory_job_walk(
-        &stored->ledger, &(struct store_walk){.newest_row = note_consumption, .user = stored});
     look_at_tasks(stored, restore);
     memory_view_free(&view);
 }
@@ -189,6 +176,26 @@ bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_pr
     return true;
 }
 
+static void take_epoch(void *user, const struct store_epoch *epoch)
+{
+    *(struct store_epoch *)user = *epoch;
+}
+
+bool stored_epoch(
+    const struct stored *stored, uint32_t stream, uint64_t epoch, struct store_epoch *ret_epoch)
+{
+    *ret_epoch = (struct store_epoch){.cursor = {0}};
+    memory_job_walk(&stored->ledger, &(struct store_walk){.epoch_row = take_epoch,
+                                         .stream = stream,
+                                         .epoch = epoch,
+                                         .epochs_max = 1,
+                                         .user = ret_epoch});
+    if (ret_epoch->cursor.stream != stream || ret_epoch->cursor.epoch != epoch) {
+        *ret_epoch = (struct store_epoch){.cursor = {0}}; /* a later one */
+    }
+    return ret_epoch->cursor.stream != 0;
+}
+
 /* ---- transactions ---- */
 
 /* It is synced, so it is there as soon as it is written. A client that drains a worker by hand ends
@@ -261,6 +268,11 @@ void store_add(struct sim *sim, const struct core_record *record, struct placeme
     apply(job->stored, entry);
     if (record->type == CORE_RECORD_STARTED && job->stored->known) {
         check_started(sim, job);
+    }
+    if (record->type == CORE_RECORD_PLAN) {
+        check_consumed_before(sim, job, record->plan.resume);
+    } else if (record->type == CORE_RECORD_CHECKPOINT) {
+        check_consumed_before(sim, job, record->checkpoint.position);
     }
     if (record->type == CORE_RECORD_JOB && record->job.n > disk->job_max) {
         disk->job_max = record->job.n;

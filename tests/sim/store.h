@@ -42,8 +42,6 @@ struct stored {
     uint64_t first_step;       /* the lowest position at which a generation began without a state */
     uint32_t checkpoint_count; /* its own */
     struct stream_position at[STORED_STREAMS];
-    struct consumption consumptions[STORED_STREAMS]; /* newest record of each stream, of epoch: */
-    uint64_t consumed_epochs[STORED_STREAMS];
     uint32_t task_count;
     struct core_restore_task *tasks; /* by slot; incarnation 0: never placed */
 };
@@ -76,6 +74,10 @@ struct job;
 
 /* Whether the timeline was published up to there, also when that turned out to be damaged since. */
 bool stored_was_published(const struct stored *stored, uint64_t position);
+/* What `cadre verify` would read of the epoch; false: nothing is on record, and all of it is zero.
+ */
+bool stored_epoch(
+    const struct stored *stored, uint32_t stream, uint64_t epoch, struct store_epoch *ret_epoch);
 /* The one before the newest of its own; false: there is none. */
 bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_previous);
 
