@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is recorded of steps that ended: what was consumed in them, and their checkpoints. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/coordinator_core/script.h"
@@ -205,8 +206,35 @@ static void a_plan_holds_what_was_consumed_before_it(void **state)
     expect_output(s, "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n"
                      "record! job 1: plan g2 from 3 of 0, source rank 0\n"
                      "tell job 1: plan g2\n");
-    epoch_consumed(s, 1, 3, first, 3); /* once more, in the new generation */
+    /* What is before it is recorded: a daemon that knows less changes nothing. */
+    epoch_consumed(s, 1, 2, (struct cursor){.stream = 1, .steps = 2}, 2);
+    epoch_consumed(s, 1, 2, (struct cursor){.stream = 3, .steps = 2}, 2);
     expect_output(s, "");
+    script_close(s);
+}
+
+/* Also of more epochs than the core keeps: all members had applied what is before a step that one
+ * of them has applied. */
+static void a_plan_holds_many_short_epochs(void **state)
+{
+    (void)state;
+    enum { EPOCHS = 40 };
+    struct script *s = stage_running(&elastic, 2, 0);
+    consumed(s, 1, EPOCHS, 0, (struct cursor){.stream = 1}, 0);
+    consumed(s, 2, EPOCHS, 0, (struct cursor){.stream = 1}, 0);
+    gone(s, 2, 1, 1, 0, 9, "");
+    script_skip(s);
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        epoch_consumed(s, 1, epoch + 1,
+            (struct cursor){.stream = 1, .epoch = epoch, .first = epoch, .begin = epoch}, 1);
+    }
+    frozen(s, 1, 1, 0, EPOCHS, 1);
+    for (unsigned epoch = 0; epoch < EPOCHS; epoch++) {
+        char recorded[64];
+        snprintf(recorded, sizeof(recorded), "stream 1 epoch %u consumed 10 in 1 steps\n", epoch);
+        assert_non_null(strstr(s->transcript, recorded));
+    }
+    script_skip(s);
     script_close(s);
 }
 
@@ -357,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_joiner_in_vain_does_not_keep_a_job),
         cmocka_unit_test(what_only_the_dead_had_consumed_is_not_recorded),
         cmocka_unit_test(a_plan_holds_what_was_consumed_before_it),
+        cmocka_unit_test(a_plan_holds_many_short_epochs),
         cmocka_unit_test(what_an_epoch_consumed_moves_no_member),
         cmocka_unit_test(a_checkpoint_holds_what_was_consumed_before_it),
         cmocka_unit_test(what_is_undone_is_not_consumed),
