@@ -86,7 +86,8 @@ static void entries_are_on_their_way_together(void **state)
                          "changed 1: ending\n");
     stored(stage, 3);
     expect_output(stage, "answer 3: job 1, 0 before\n"
-                         "changed 1: cancelled\n");
+                         "changed 1: cancelled\n"
+                         "changed 2: queued\n");
     stage_close(stage);
 }
 
