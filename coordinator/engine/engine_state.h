@@ -133,9 +133,11 @@ void engine_note_stored(struct engine *engine);
 /* held.c: NULL: there is no such job, or it is not stored yet. */
 struct directory_entry *engine_find_stored(const struct engine *engine, struct job_id job);
 
-/* shared_log.c: records of the turn, and of turns before it whose records could wait, become an
- * entry of the log, if something waits for them or they have waited long enough. */
-cadre_status engine_log_turn(struct engine *engine, struct cadre_error *error);
+/* shared_log.c: records of the turn, the last `events` of which are events, and of turns before it
+ * whose records could wait become an entry of the log, if something waits for them or those of
+ * before are `due`. */
+cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
+    size_t count, size_t events, bool due, struct cadre_error *error);
 /* shared_log.c: the entry that the action waits for; 0: it is sent at once. */
 uint64_t engine_log_awaited(struct engine *engine, const struct core_action *action);
 /* shared_log.c: the same of the notice that the job has changed. */
@@ -156,7 +158,8 @@ void engine_log_free(struct shared_log *log);
 void engine_show_submitted(struct engine *engine, struct directory_entry *entry);
 void engine_show_ended(struct directory_entry *entry);
 
-/* turn.c: nothing more is decided; the next flush (also the one that is running) returns the error.
+/* broken.c: nothing more is decided; the next flush (also the one that is running) returns the
+ * error.
  */
 void engine_break(struct engine *engine, const struct cadre_error *error);
 

@@ -21,9 +21,9 @@ static bool outdates(const struct core_record *newer, const struct core_record *
 static struct lagging_record *find_outdated(
     struct lagging *lagging, const struct core_record *record, size_t newest)
 {
-    for (size_t place = newest; place != 0; place = lagging->items[place - 1].before) {
-        if (outdates(record, &lagging->items[place - 1].record)) {
-            return &lagging->items[place - 1];
+    for (size_t number = newest; number != 0; number = lagging->items[number - 1].before) {
+        if (outdates(record, &lagging->items[number - 1].record)) {
+            return &lagging->items[number - 1];
         }
     }
     return NULL;
@@ -32,7 +32,7 @@ static struct lagging_record *find_outdated(
 bool lagging_add(
     struct lagging *lagging, const struct core_record *record, struct lagging_newest *newest)
 {
-    size_t before = newest->round == lagging->round ? newest->place : 0;
+    size_t before = newest->round == lagging->round ? newest->number : 0;
     struct lagging_record *outdated = find_outdated(lagging, record, before);
     if (outdated != NULL) {
         outdated->record = *record;

@@ -9,13 +9,13 @@
 
 /* A job's newest record; {0}: it has none. Kept by the job. */
 struct lagging_newest {
-    size_t place;   /* from 1 */
+    size_t number;  /* from 1 */
     uint64_t round; /* of which it is: lagging_clear ends a round */
 };
 
 struct lagging_record {
     struct core_record record;
-    size_t before; /* the place of the same job's record before it; 0: there is none */
+    size_t before; /* the number of the same job's record before it; 0: there is none */
 };
 
 /* {0} is an empty one. */

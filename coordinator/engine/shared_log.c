@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
@@ -65,43 +64,31 @@ static cadre_status keep_lagging(struct engine *engine, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* Records that waited, then those of the turn, then events. */
-static size_t fill_records(struct engine *engine, bool turn, struct store_record *ret_records)
+/* Records that were kept, then these. */
+static cadre_status append(struct engine *engine, const struct store_record *records, size_t count,
+    bool waits, struct cadre_error *error)
 {
-    size_t filled = 0;
-    for (size_t i = 0; i < engine->log.lagging.count; i++) {
-        ret_records[filled++] =
-            (struct store_record){.record = &engine->log.lagging.items[i].record};
-    }
-    for (size_t i = 0; turn && i < engine->turn.count; i++) {
-        if (engine->turn.items[i].type == CORE_ACTION_RECORD) {
-            engine_fill_record(engine, i, &ret_records[filled++]);
-        }
-    }
-    for (size_t i = 0; i < engine->history.count; i++) {
-        engine_history_fill(engine, i, &ret_records[filled++]);
-    }
-    return filled;
-}
-
-static cadre_status append(struct engine *engine, bool turn, bool waits, struct cadre_error *error)
-{
-    size_t most =
-        engine->log.lagging.count + (turn ? engine->turn.count : 0) + engine->history.count + 1;
-    CADRE_FREE_AT_EXIT struct store_record *records = calloc(most, sizeof *records);
-    if (records == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for an entry of %zu records", most);
-    }
     const struct engine_log *log = engine->options.log;
-    size_t count = fill_records(engine, turn, records);
-    CADRE_TRY(log->append(log->user, records, count, waits, error));
+    struct lagging *lagging = &engine->log.lagging;
+    size_t all = lagging->count + count;
+    CADRE_FREE_AT_EXIT struct store_record *joined = calloc(all + 1, sizeof *joined);
+    if (joined == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for an entry of %zu records", all);
+    }
+    for (size_t i = 0; i < lagging->count; i++) {
+        joined[i] = (struct store_record){.record = &lagging->items[i].record};
+    }
+    if (count > 0) {
+        memcpy(joined + lagging->count, records, count * sizeof *records);
+    }
+    CADRE_TRY(log->append(log->user, joined, all, waits, error));
     engine->log.appended++;
     engine->log.waited = waits ? engine->log.appended : engine->log.waited;
-    engine->counts.commits += count > 0;
+    engine->counts.commits += all > 0;
     engine->history.count = 0;
     engine->unsynced = false;
-    lagging_clear(&engine->log.lagging);
+    lagging_clear(lagging);
     return CADRE_OK;
 }
 
@@ -126,26 +113,21 @@ static void note_awaited(struct engine *engine)
     }
 }
 
-cadre_status engine_log_turn(struct engine *engine, struct cadre_error *error)
+cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
+    size_t count, size_t events, bool due, struct cadre_error *error)
 {
-    bool waits = turn_awaits_entry(engine);
-    bool due = engine_sync_due_us(engine) <= engine->now_us;
-    engine->log.waits = waits;
-    if (waits) {
-        CADRE_TRY(append(engine, true, true, error));
+    engine->log.waits = turn_awaits_entry(engine);
+    if (engine->log.waits) {
+        CADRE_TRY(append(engine, records, count, true, error));
         note_awaited(engine);
-    } else {
-        CADRE_TRY(keep_lagging(engine, error));
-        if (engine->history.count > 0 && !engine->unsynced) {
-            engine->unsynced = true;
-            engine->unsynced_us = engine->now_us;
-        }
-        if (due) {
-            CADRE_TRY(append(engine, false, false, error));
-        }
+        return CADRE_OK;
     }
-    engine_count_turn(engine);
-    return CADRE_OK;
+    CADRE_TRY(keep_lagging(engine, error));
+    if (events > 0 && !engine->unsynced) {
+        engine->unsynced = true;
+        engine->unsynced_us = engine->now_us;
+    }
+    return due ? append(engine, records + (count - events), events, false, error) : CADRE_OK;
 }
 
 /* ---- messages ---- */

@@ -12,14 +12,6 @@
 /* A core that requests "now" more often than this in one event is looping. */
 #define TICKS_PER_STEP_MAX 100000
 
-void engine_break(struct engine *engine, const struct cadre_error *error)
-{
-    if (engine->broken == CADRE_OK) {
-        engine->broken = error->code;
-        engine->broken_error = *error;
-    }
-}
-
 static bool make_room(struct engine *engine)
 {
     struct core_actions *turn = &engine->turn;
@@ -161,7 +153,7 @@ static cadre_status engine_commit(struct engine *engine, struct cadre_error *err
     for (size_t i = 0; i < engine->turn.count; i++) {
         count += engine->turn.items[i].type == CORE_ACTION_RECORD ? 1 : 0;
     }
-    if (count == 0 && !sync) {
+    if (count == 0 && !sync && engine->options.log == NULL) {
         return CADRE_OK;
     }
     CADRE_FREE_AT_EXIT struct store_record *records = calloc(count + 1, sizeof *records);
@@ -179,6 +171,12 @@ static cadre_status engine_commit(struct engine *engine, struct cadre_error *err
     for (size_t i = 0; i < engine->history.count; i++) {
         engine_history_fill(engine, i, &records[filled++]);
     }
+    if (engine->options.log != NULL) {
+        bool due = engine_sync_due_us(engine) <= engine->now_us;
+        size_t events = engine->history.count;
+        engine_count_turn(engine);
+        return engine_log_turn(engine, records, filled, events, due, error);
+    }
     uint64_t began_us = clock_monotonic_us();
     CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
     engine_count_turn(engine);
@@ -191,9 +189,6 @@ static cadre_status engine_commit(struct engine *engine, struct cadre_error *err
 
 static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
 {
-    if (engine->options.log != NULL) {
-        return engine_log_turn(engine, error);
-    }
     if (engine->term_unstored) {
         CADRE_TRY(engine->store->ops->begin_term(engine->store, engine->term.start, error));
         engine->term_unstored = false;
