@@ -52,7 +52,6 @@ static void add_common(
     struct rpc_arguments *arguments, size_t message_bytes_max, size_t metadata_bytes_max)
 {
     arguments->args = (grpc_channel_args){.args = arguments->list};
-    arguments_add(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments_add(arguments, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     arguments_add(arguments, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
         arguments_clip((uint64_t)message_bytes_max + FRAMING_BYTES));
@@ -71,6 +70,7 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
     add_common(ret_arguments, message_bytes_max, metadata_bytes_max);
     add_keepalive(ret_arguments, keepalive,
         (struct rpc_keepalive){RPC_KEEPALIVE_SERVER_IDLE_US, RPC_KEEPALIVE_SERVER_TIMEOUT_US});
+    arguments_add(ret_arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     /* Any client may ping as often as it likes, so that clients with other libraries are not
      * cut. */
     arguments_add(ret_arguments, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10);
@@ -86,11 +86,13 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
 }
 
 void rpc_arguments_client(struct rpc_arguments *ret_arguments,
-    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max)
+    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
+    bool pings_idle)
 {
     add_common(ret_arguments, message_bytes_max, metadata_bytes_max);
     add_keepalive(ret_arguments, keepalive,
         (struct rpc_keepalive){RPC_KEEPALIVE_IDLE_US, RPC_KEEPALIVE_TIMEOUT_US});
+    arguments_add(ret_arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, pings_idle ? 1 : 0);
     arguments_add(ret_arguments, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_INITIAL_MS);
     arguments_add(ret_arguments, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS);
     arguments_add(ret_arguments, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MAX_MS);

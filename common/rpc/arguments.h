@@ -6,6 +6,7 @@
 
 #include "common/rpc/call.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <grpc/grpc.h>
@@ -22,8 +23,9 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
     const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
     size_t streams_max);
 
-/* The arguments of a channel. */
+/* The arguments of a channel; `pings_idle`: a server without a call is pinged, too. */
 void rpc_arguments_client(struct rpc_arguments *ret_arguments,
-    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max);
+    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
+    bool pings_idle);
 
 #endif

@@ -80,13 +80,15 @@ cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address_text,
     channel->loop = loop;
     channel->address = address;
     channel->tls = address.is_unix ? NULL : options->tls;
+    channel->foreign = options->foreign;
     rpc_tls_ref(channel->tls);
     channel->message_bytes_max =
         options->message_bytes_max != 0 ? options->message_bytes_max : MESSAGE_BYTES_MAX;
     channel->send_queue_bytes_max =
         options->send_queue_bytes_max != 0 ? options->send_queue_bytes_max : SEND_QUEUE_BYTES_MAX;
     rpc_arguments_client(&channel->arguments, &options->keepalive, channel->message_bytes_max,
-        options->metadata_bytes_max != 0 ? options->metadata_bytes_max : METADATA_BYTES_MAX);
+        options->metadata_bytes_max != 0 ? options->metadata_bytes_max : METADATA_BYTES_MAX,
+        options->foreign == NULL);
     channel->connection = new_connection(channel);
     rpc_loop_count(loop, 1, 1);
     *ret_channel = channel;

@@ -18,6 +18,8 @@ struct rpc_channel_options {
     size_t send_queue_bytes_max; /* per call; 4 MiB */
     struct rpc_keepalive keepalive;
     struct rpc_tls *tls; /* of TCP addresses; outlives the channel. NULL: loopback only, in plain */
+    const char *foreign; /* what the server is when it is not Cadre's: "etcd", a constant; else
+                            NULL. Such a server is not pinged while no call is open */
 };
 
 /* Makes a channel to "unix:/path", "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT". It connects

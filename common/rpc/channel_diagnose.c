@@ -75,15 +75,21 @@ static void thread_done(uv_work_t *work, int status)
     rpc_loop_count(loop, 0, -1);
 }
 
+/* A foreign server may want no certificate of this end. */
+static char *copy_pem(const char *pem)
+{
+    char *copy = pem != NULL ? strdup(pem) : NULL;
+    CADRE_ASSERT(copy != NULL || pem == NULL);
+    return copy;
+}
+
 static void copy_tls(struct rpc_diagnosis_request *request, struct rpc_tls *tls)
 {
     const struct tls_material *material = rpc_tls_material(tls);
     request->material = *material;
-    request->material.cert_pem = strdup(material->cert_pem);
-    request->material.key_pem = strdup(material->key_pem);
-    request->material.ca_pem = strdup(material->ca_pem);
-    CADRE_ASSERT(request->material.cert_pem != NULL && request->material.key_pem != NULL &&
-                 request->material.ca_pem != NULL);
+    request->material.cert_pem = copy_pem(material->cert_pem);
+    request->material.key_pem = copy_pem(material->key_pem);
+    request->material.ca_pem = copy_pem(material->ca_pem);
     request->tls = tls;
     rpc_tls_ref(tls);
     request->target.material = &request->material;
@@ -99,8 +105,10 @@ static void channel_diagnose_ask(struct rpc_channel *channel)
     request->channel = channel;
     memcpy(request->host, channel->address.host, sizeof request->host);
     memcpy(request->shown, channel->address.host_port, sizeof request->shown);
-    request->target = (struct tls_target){
-        .host = request->host, .port = channel->address.port, .shown = request->shown};
+    request->target = (struct tls_target){.host = request->host,
+        .port = channel->address.port,
+        .shown = request->shown,
+        .foreign = channel->foreign};
     if (channel->tls != NULL) {
         copy_tls(request, channel->tls);
     }
@@ -122,8 +130,10 @@ static bool is_any_call_waiting(const struct rpc_channel *channel)
 }
 
 enum rpc_diagnosis rpc_channel_diagnose(
-    struct rpc_channel *channel, struct rpc_connection *connection)
+    struct rpc_channel *channel, struct rpc_connection *connection, uint64_t deadline_us)
 {
+    uint64_t now_us = clock_monotonic_us();
+    bool has_time = deadline_us > now_us && deadline_us - now_us > TIMEOUT_US;
     if (channel->address.is_unix || channel->closing) {
         return RPC_DIAGNOSIS_NONE;
     }
@@ -132,17 +142,17 @@ enum rpc_diagnosis rpc_channel_diagnose(
         return RPC_DIAGNOSIS_NONE; /* it is not the connection that failed */
     }
     if (channel->diagnosis_request != NULL) {
-        return RPC_DIAGNOSIS_PENDING;
+        return has_time ? RPC_DIAGNOSIS_PENDING : RPC_DIAGNOSIS_NONE;
     }
     bool fresh = channel->diagnosed_us != 0 &&
                  channel->diagnosed_generation == connection->generation &&
-                 clock_monotonic_us() - channel->diagnosed_us < DIAGNOSIS_MAX_AGE_US;
+                 now_us - channel->diagnosed_us < DIAGNOSIS_MAX_AGE_US;
     if (fresh) {
         return channel->diagnosis_found ? RPC_DIAGNOSIS_FOUND : RPC_DIAGNOSIS_NONE;
     }
     channel->diagnosed_generation = connection->generation;
     channel_diagnose_ask(channel);
-    return RPC_DIAGNOSIS_PENDING;
+    return has_time ? RPC_DIAGNOSIS_PENDING : RPC_DIAGNOSIS_NONE;
 }
 
 void rpc_channel_diagnose_stop(struct rpc_channel *channel)

@@ -26,6 +26,7 @@ struct rpc_channel {
     struct rpc_address address;
     struct rpc_arguments arguments;
     struct rpc_tls *tls; /* NULL: plain */
+    const char *foreign; /* as in the options */
     /* Why it does not connect, and when that was found out; 0: never yet. */
     struct rpc_diagnosis_request *diagnosis_request; /* being found out */
     uint64_t diagnosed_us;
@@ -42,9 +43,11 @@ struct rpc_channel {
 /* NONE: the call reports gRPC's own text. FOUND: channel->diagnosis has the reason. PENDING:
  * rpc_client_call_diagnosed() will be called for each call of the channel, from the loop. */
 enum rpc_diagnosis { RPC_DIAGNOSIS_NONE, RPC_DIAGNOSIS_FOUND, RPC_DIAGNOSIS_PENDING };
-/* Starts the search for the reason why `connection` failed, or returns a recent result. */
+/* Starts the search for the reason why `connection` failed, or returns a recent result. A call
+ * whose deadline could pass meanwhile does not wait for it: NONE, and calls that follow get the
+ * reason. */
 enum rpc_diagnosis rpc_channel_diagnose(
-    struct rpc_channel *channel, struct rpc_connection *connection);
+    struct rpc_channel *channel, struct rpc_connection *connection, uint64_t deadline_us);
 
 /* The channel is being closed: calls that wait end without a diagnosis. */
 void rpc_channel_diagnose_stop(struct rpc_channel *channel);

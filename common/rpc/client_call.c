@@ -19,6 +19,7 @@ struct rpc_client_call {
     struct rpc_client_call *next, *previous;
     const struct rpc_client_ops *ops;
     bool wait_for_ready, server_streams;
+    uint64_t deadline_us;    /* CADRE_TIME_NEVER for none */
     bool connecting;         /* it waits for the connection, which is bounded */
     grpc_metadata *metadata; /* to send; its slices are copies */
     size_t metadata_count;
@@ -248,7 +249,8 @@ static void status_done(void *owner, bool ok)
     if (is_name_unknown(call)) {
         explain_name(call);
     } else if (call->code == GRPC_STATUS_UNAVAILABLE && !call->base.aborted) {
-        enum rpc_diagnosis diagnosis = rpc_channel_diagnose(call->channel, call->connection);
+        enum rpc_diagnosis diagnosis =
+            rpc_channel_diagnose(call->channel, call->connection, call->deadline_us);
         if (diagnosis == RPC_DIAGNOSIS_PENDING) {
             call->diagnosing = true;
             return;
@@ -336,6 +338,7 @@ cadre_status rpc_channel_call(struct rpc_channel *channel, const struct rpc_call
     call->channel = channel;
     call->ops = options->ops;
     call->wait_for_ready = options->wait_for_ready;
+    call->deadline_us = timeless ? CADRE_TIME_NEVER : options->deadline_us;
     call->server_streams = options->server_streams;
     call->metadata = metadata;
     call->metadata_count = options->metadata_count;

@@ -34,6 +34,7 @@ struct rpc_tls {
     struct stamp loaded[FILES];
     struct stamp seen[FILES]; /* at the last check */
     enum tls_role role;
+    bool foreign;
     struct tls_material material;
     uint64_t generation;
     uint64_t warned_us; /* when expiry was last reported; 0: never */
@@ -77,7 +78,7 @@ static void tls_look(const struct rpc_tls *tls, struct stamp ret_stamps[FILES])
     memset(ret_stamps, 0, FILES * sizeof *ret_stamps);
     for (size_t i = 0; i < FILES; i++) {
         struct stat info;
-        if (stat(tls->paths[i], &info) == 0) {
+        if (tls->paths[i] != NULL && stat(tls->paths[i], &info) == 0) {
             ret_stamps[i] = (struct stamp){.inode = info.st_ino,
                 .size_bytes = (uint64_t)info.st_size,
                 .written_ns =
@@ -116,8 +117,9 @@ static cadre_status tls_load(struct rpc_tls *tls, struct cadre_error *error)
     struct tls_material material;
     tls_look(tls, tls->loaded);
     memcpy(tls->seen, tls->loaded, sizeof tls->seen);
-    CADRE_TRY(tls_material_read(&files, &material, error));
-    cadre_status status = check_identity(tls, &material.identity, error);
+    CADRE_TRY(
+        (tls->foreign ? tls_material_read_foreign : tls_material_read)(&files, &material, error));
+    cadre_status status = tls->foreign ? CADRE_OK : check_identity(tls, &material.identity, error);
     if (status != CADRE_OK) {
         tls_material_free(&material);
         return status;
@@ -127,6 +129,12 @@ static cadre_status tls_load(struct rpc_tls *tls, struct cadre_error *error)
     tls->generation++;
     tls->warned_us = 0;
     return CADRE_OK;
+}
+
+/* The file that messages name first: without an own certificate the CA's. */
+static const char *leading_path(const struct rpc_tls *tls)
+{
+    return tls->paths[0] != NULL ? tls->paths[0] : tls->paths[2];
 }
 
 void rpc_tls_reload(struct rpc_tls *tls)
@@ -140,9 +148,14 @@ void rpc_tls_reload(struct rpc_tls *tls)
         return;
     }
     char text[CADRE_ERROR_TEXT_BYTES];
-    snprintf(text, sizeof text, "%s of %s \"%s\", valid for %" PRId64 " days", tls->paths[0],
-        tls_role_name(tls->material.identity.role), tls->material.identity.name,
-        rpc_tls_expires_in_s(tls) / DAY_S);
+    if (tls->foreign) {
+        snprintf(text, sizeof text, "%s, valid for %" PRId64 " days", leading_path(tls),
+            rpc_tls_expires_in_s(tls) / DAY_S);
+    } else {
+        snprintf(text, sizeof text, "%s of %s \"%s\", valid for %" PRId64 " days", tls->paths[0],
+            tls_role_name(tls->material.identity.role), tls->material.identity.name,
+            rpc_tls_expires_in_s(tls) / DAY_S);
+    }
     report_event(tls, RPC_TLS_RELOADED, text);
 }
 
@@ -181,12 +194,13 @@ static void check_expiry(struct rpc_tls *tls)
         snprintf(text, sizeof text,
             "%s, or its CA, has expired: no peer accepts it any more; issue a new one into the "
             "same folder, it is taken up without a restart",
-            tls->paths[0]);
+            leading_path(tls));
     } else {
         snprintf(text, sizeof text,
             "%s, or its CA, expires in %" PRId64 " %s: issue a new one into the same folder, it is "
             "taken up without a restart",
-            tls->paths[0], left_s >= 2 * DAY_S ? left_s / DAY_S : (left_s + HOUR_S - 1) / HOUR_S,
+            leading_path(tls),
+            left_s >= 2 * DAY_S ? left_s / DAY_S : (left_s + HOUR_S - 1) / HOUR_S,
             left_s >= 2 * DAY_S ? "days" : "hours");
     }
     report_event(tls, left_s <= 0 ? RPC_TLS_EXPIRED : RPC_TLS_EXPIRES, text);
@@ -250,26 +264,40 @@ static cadre_status choose_paths(
     return CADRE_OK;
 }
 
+/* The paths as they are given; a certificate has its key. */
+static cadre_status choose_foreign_paths(
+    struct rpc_tls *tls, const struct rpc_tls_options *options, struct cadre_error *error)
+{
+    const char *given[FILES] = {
+        text_or_null(options->cert), text_or_null(options->key), text_or_null(options->ca)};
+    if ((given[0] == NULL) != (given[1] == NULL)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the certificate %s has no %s: give both files, or neither",
+            given[0] != NULL ? given[0] : given[1], given[0] != NULL ? "key" : "certificate");
+    }
+    for (size_t i = 0; i < FILES; i++) {
+        tls->paths[i] = given[i] != NULL ? strdup(given[i]) : NULL;
+        if (given[i] != NULL && tls->paths[i] == NULL) {
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for TLS");
+        }
+    }
+    return CADRE_OK;
+}
+
 static void timer_closed(uv_handle_t *handle)
 {
     rpc_tls_unref(handle->data);
 }
 
-cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *options,
-    enum tls_role role, rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls,
-    struct cadre_error *error)
+static cadre_status tls_open(struct rpc_loop *loop, const struct rpc_tls *first,
+    const struct rpc_tls_options *options, struct rpc_tls **ret_tls, struct cadre_error *error)
 {
-    *ret_tls = NULL;
-    if (text_or_null(options->dir) == NULL && text_or_null(options->cert) == NULL &&
-        text_or_null(options->key) == NULL && text_or_null(options->ca) == NULL) {
-        return CADRE_OK;
-    }
     struct rpc_tls *tls = calloc(1, sizeof *tls);
     if (tls == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for TLS");
     }
-    *tls = (struct rpc_tls){.users = 1, .role = role, .on_event = on_event, .user = user};
-    cadre_status status = choose_paths(tls, options, error);
+    *tls = *first;
+    cadre_status status = (tls->foreign ? choose_foreign_paths : choose_paths)(tls, options, error);
     if (status == CADRE_OK) {
         status = tls_load(tls, error);
     }
@@ -285,6 +313,33 @@ cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *o
     rpc_tls_ref(tls);
     *ret_tls = tls;
     return CADRE_OK;
+}
+
+cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *options,
+    enum tls_role role, rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls,
+    struct cadre_error *error)
+{
+    *ret_tls = NULL;
+    if (text_or_null(options->dir) == NULL && text_or_null(options->cert) == NULL &&
+        text_or_null(options->key) == NULL && text_or_null(options->ca) == NULL) {
+        return CADRE_OK;
+    }
+    const struct rpc_tls first = {.users = 1, .role = role, .on_event = on_event, .user = user};
+    return tls_open(loop, &first, options, ret_tls, error);
+}
+
+cadre_status rpc_tls_open_foreign(struct rpc_loop *loop, const struct rpc_tls_options *options,
+    rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls, struct cadre_error *error)
+{
+    *ret_tls = NULL;
+    if (text_or_null(options->ca) == NULL) {
+        return text_or_null(options->cert) == NULL && text_or_null(options->key) == NULL
+                   ? CADRE_OK
+                   : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                         "a certificate is given, but no CA of the servers: TLS needs both");
+    }
+    const struct rpc_tls first = {.users = 1, .foreign = true, .on_event = on_event, .user = user};
+    return tls_open(loop, &first, options, ret_tls, error);
 }
 
 void rpc_tls_close(struct rpc_tls *tls)
@@ -306,9 +361,14 @@ uint64_t rpc_tls_generation(const struct rpc_tls *tls)
     return tls->generation;
 }
 
+bool rpc_tls_is_foreign(const struct rpc_tls *tls)
+{
+    return tls->foreign;
+}
+
 const char *rpc_tls_cert_file(const struct rpc_tls *tls)
 {
-    return tls->paths[0];
+    return tls->paths[0] != NULL ? tls->paths[0] : "";
 }
 
 const char *rpc_tls_ca_file(const struct rpc_tls *tls)

@@ -38,6 +38,12 @@ cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *o
     enum tls_role role, rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls,
     struct cadre_error *error);
 
+/* The same for channels to servers that are not Cadre's: such a server's certificate is to be of
+ * the CA in `options->ca` and to name the host that is connected to. `cert` and `key` are given
+ * both or not at all; `dir` is not used. *ret_tls is NULL, with OK, without a CA: no TLS then. */
+cadre_status rpc_tls_open_foreign(struct rpc_loop *loop, const struct rpc_tls_options *options,
+    rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls, struct cadre_error *error);
+
 /* Reads the files again now, as SIGHUP does: reports RELOADED or RELOAD_FAILED. NULL is fine. */
 void rpc_tls_reload(struct rpc_tls *tls);
 

@@ -5,7 +5,8 @@
  * every handshake; it is given those in memory that were checked, never the disk's. A channel
  * uses grpc_tls_*, the only one that leaves host names alone and lets us check the server's
  * certificate; its files are fixed, so a channel makes a new connection object after a reload.
- * The file watcher of grpc_tls_* drops the old files before it has checked the new ones. */
+ * The file watcher of grpc_tls_* drops the old files before it has checked the new ones. A channel
+ * to a server that is not Cadre's wants the usual check of host names, which grpc_ssl_* makes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -81,8 +82,19 @@ static void verify_gone(void *user)
     (void)user;
 }
 
+/* gRPC's usual check: of the CA, and of the host's name. */
+static grpc_channel_credentials *foreign_credentials(const struct tls_material *material)
+{
+    grpc_ssl_pem_key_cert_pair pair = {material->key_pem, material->cert_pem};
+    return grpc_ssl_credentials_create(
+        material->ca_pem, material->cert_pem != NULL ? &pair : NULL, NULL, NULL);
+}
+
 grpc_channel_credentials *rpc_tls_channel_credentials(const struct rpc_tls *tls)
 {
+    if (rpc_tls_is_foreign(tls)) {
+        return foreign_credentials(rpc_tls_material(tls));
+    }
     static grpc_tls_certificate_verifier_external coordinator_only = {
         .verify = tls_credentials_verify, .cancel = verify_cancelled, .destruct = verify_gone};
     const struct tls_material *material = rpc_tls_material(tls);

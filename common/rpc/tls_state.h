@@ -15,7 +15,10 @@ void rpc_tls_ref(struct rpc_tls *tls);
 /* Drops a user. */
 void rpc_tls_unref(struct rpc_tls *tls);
 
-/* The path of the certificate's file. */
+/* It is for servers that are not Cadre's. */
+bool rpc_tls_is_foreign(const struct rpc_tls *tls);
+
+/* The path of the certificate's file; "" without one. */
 const char *rpc_tls_cert_file(const struct rpc_tls *tls);
 /* The path of the CA's file. */
 const char *rpc_tls_ca_file(const struct rpc_tls *tls);

@@ -18,6 +18,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include "common/base/clock.h"
 #include "common/tls/certificate.h"
@@ -100,6 +101,9 @@ static void close_connection(struct attempt *attempt)
 
 static bool use_material(SSL_CTX *context, const struct tls_material *material)
 {
+    if (material->cert_pem == NULL) {
+        return true; /* none is given */
+    }
     BIO *cert = BIO_new_mem_buf(material->cert_pem, -1);
     BIO *key = BIO_new_mem_buf(material->key_pem, -1);
     X509 *own = cert != NULL ? PEM_read_bio_X509(cert, NULL, NULL, NULL) : NULL;
@@ -167,6 +171,62 @@ static int read_settings(SSL *ssl)
 
 /* ---- from the outcome to a message ---- */
 
+static bool names_host(X509 *server, const char *host)
+{
+    return X509_check_host(server, host, 0, 0, NULL) == 1 ||
+           X509_check_ip_asc(server, host, 0) == 1;
+}
+
+/* That of a server that is not Cadre's: of the CA, valid now, and of the host's name. */
+static cadre_status check_foreign_certificate(const struct attempt *attempt, X509 *server,
+    STACK_OF(X509) * roots, const char *what, struct cadre_error *error)
+{
+    const struct tls_target *target = attempt->target;
+    struct tls_certificate_info facts;
+    char when[TLS_TIME_BYTES];
+    tls_certificate_read_info(server, &facts);
+    uint64_t now_s = clock_wall_us() / CADRE_US_PER_S;
+    bool early = now_s < facts.not_before_s;
+    if (early || now_s > facts.not_after_s) {
+        tls_time_text(early ? facts.not_before_s : facts.not_after_s, when);
+        return cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            early ? "%s is valid only from %s on: check this host's clock"
+                  : "%s expired on %s: give the server a new one",
+            what, when);
+    }
+    CADRE_TRY(tls_certificate_check(
+        server, SSL_get_peer_cert_chain(attempt->ssl), roots, what, target->ca_file, error));
+    if (!names_host(server, target->host)) {
+        return cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            "%s (\"%s\") does not name the host \"%s\": use a name or address that it names, or "
+            "issue it again with this one among its alternative names",
+            what, facts.subject, target->host);
+    }
+    return CADRE_OK;
+}
+
+/* That of a coordinator. */
+static cadre_status check_coordinator_certificate(const struct attempt *attempt, X509 *server,
+    STACK_OF(X509) * roots, const char *what, struct cadre_error *error)
+{
+    const struct tls_target *target = attempt->target;
+    struct tls_identity identity;
+    cadre_status status = tls_certificate_check(
+        server, SSL_get_peer_cert_chain(attempt->ssl), roots, what, target->ca_file, error);
+    if (status == CADRE_OK) {
+        status = tls_certificate_identity(server, &identity, error);
+        status = status == CADRE_OK ? status : cadre_error_wrap(error, status, "%s", what);
+    }
+    if (status != CADRE_OK) {
+        error->code = CADRE_UNAUTHENTICATED;
+    } else if (identity.role != TLS_ROLE_COORDINATOR) {
+        status = cadre_error_set(error, CADRE_PERMISSION_DENIED,
+            "%s is of the role %s (\"%s\"): only a coordinator's is accepted there", what,
+            tls_role_name(identity.role), identity.name);
+    }
+    return status;
+}
+
 /* Checks the server's certificate as a channel does. True: it is at fault, and `error` has the
  * message. */
 static bool explain_server_certificate(const struct attempt *attempt, struct cadre_error *error)
@@ -175,25 +235,15 @@ static bool explain_server_certificate(const struct attempt *attempt, struct cad
     X509 *server = SSL_get1_peer_certificate(attempt->ssl);
     STACK_OF(X509) *roots = NULL;
     char what[256];
-    struct tls_identity identity;
     snprintf(what, sizeof what, "the certificate of the server at %.120s", target->shown);
     cadre_status status = tls_certificates_parse(target->material->ca_pem, "the CA", &roots, error);
     if (server == NULL) {
         status = CADRE_OK;
     } else if (status == CADRE_OK) {
-        status = tls_certificate_check(
-            server, SSL_get_peer_cert_chain(attempt->ssl), roots, what, target->ca_file, error);
-        if (status == CADRE_OK) {
-            status = tls_certificate_identity(server, &identity, error);
-            status = status == CADRE_OK ? status : cadre_error_wrap(error, status, "%s", what);
-        }
-        if (status != CADRE_OK) {
-            error->code = CADRE_UNAUTHENTICATED;
-        } else if (identity.role != TLS_ROLE_COORDINATOR) {
-            status = cadre_error_set(error, CADRE_PERMISSION_DENIED,
-                "%s is of the role %s (\"%s\"): only a coordinator's is accepted there", what,
-                tls_role_name(identity.role), identity.name);
-        }
+        status =
+            (target->foreign != NULL ? check_foreign_certificate : check_coordinator_certificate)(
+                attempt, server, roots, what, error);
+        error->code = target->foreign != NULL ? CADRE_UNAUTHENTICATED : error->code;
     }
     sk_X509_pop_free(roots, X509_free);
     X509_free(server);
@@ -224,9 +274,14 @@ static bool explain_own_certificate(const struct attempt *attempt, struct cadre_
     char theirs[TLS_SUBJECT_BYTES];
     struct tls_certificate_info facts = {0};
     const X509 *own = SSL_get_certificate(attempt->ssl);
-    if (own != NULL) {
-        tls_certificate_read_info(own, &facts);
+    if (own == NULL) {
+        cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            "the server at %s demands a certificate of its clients, and none is given here: give "
+            "one, and its key",
+            target->shown);
+        return true;
     }
+    tls_certificate_read_info(own, &facts);
     if (!accepts_our_ca(attempt, theirs)) {
         cadre_error_set(error, CADRE_UNAUTHENTICATED,
             "the server at %s takes certificates of the CA \"%s\", and %s is of \"%s\": both ends "
@@ -236,7 +291,7 @@ static bool explain_own_certificate(const struct attempt *attempt, struct cadre_
     }
     uint64_t now_s = clock_wall_us() / CADRE_US_PER_S;
     bool early = now_s < facts.not_before_s;
-    if (early || now_s > facts.not_after_s) {
+    if (target->foreign == NULL && (early || now_s > facts.not_after_s)) {
         tls_time_fault(&facts, early, target->cert_file, error);
         error->code = CADRE_UNAUTHENTICATED;
         return true;
@@ -269,16 +324,21 @@ static bool diagnose_judge(struct attempt *attempt, int shaken, struct cadre_err
     if (shaken == SSL_ERROR_SSL && (ERR_GET_REASON(reason) == SSL_R_WRONG_VERSION_NUMBER ||
                                        ERR_GET_REASON(reason) == SSL_R_PACKET_LENGTH_TOO_LONG)) {
         cadre_error_set(error, CADRE_UNAVAILABLE,
-            "the server at %s uses plain text, not TLS: start it with --tls-dir, or is it "
-            "another program's port?",
+            target->foreign != NULL
+                ? "the server at %s uses plain text, not TLS: give no CA for it, or is it another "
+                  "program's port?"
+                : "the server at %s uses plain text, not TLS: start it with --tls-dir, or is it "
+                  "another program's port?",
             target->shown);
         return true;
     }
-    if (shaken == SSL_ERROR_WANT_READ) {
+    /* A plain etcd closes the connection without an answer. */
+    bool closed = target->foreign != NULL && shaken == SSL_ERROR_SSL &&
+                  ERR_GET_REASON(reason) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+    if (shaken == SSL_ERROR_WANT_READ || closed) {
         cadre_error_set(error, CADRE_UNAVAILABLE,
-            "the program that listens at %s does not answer a TLS handshake: is it a coordinator "
-            "with TLS?",
-            target->shown);
+            "the program that listens at %s does not answer a TLS handshake: is it %s with TLS?",
+            target->shown, target->foreign != NULL ? target->foreign : "a coordinator");
         return true;
     }
     return false;
@@ -292,8 +352,10 @@ static bool explain_plain_server(struct attempt *attempt, int shaken, struct cad
         return false;
     }
     cadre_error_set(error, CADRE_UNAUTHENTICATED,
-        "the server at %s requires TLS, and no certificate is given here: use --tls-dir (or "
-        "CADRE_TLS_DIR) with a folder that `cadre pki issue` made",
+        attempt->target->foreign != NULL
+            ? "the server at %s requires TLS: give the file of its CA"
+            : "the server at %s requires TLS, and no certificate is given here: use --tls-dir (or "
+              "CADRE_TLS_DIR) with a folder that `cadre pki issue` made",
         attempt->target->shown);
     return true;
 }

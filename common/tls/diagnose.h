@@ -13,6 +13,8 @@ struct tls_target {
     const char *cert_file; /* and the own files; NULL without material */
     const char *ca_file;
     const struct tls_material *material; /* of this end; NULL: this end connects without TLS */
+    const char *foreign; /* what the server is when it is not Cadre's: "etcd"; else NULL. Its
+                            certificate then names its host, not a role */
 };
 
 /* Connects, does the handshake and checks the certificates, `timeout_us` at the longest, unless

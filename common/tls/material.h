@@ -16,10 +16,10 @@ struct tls_files {
                        */
 };
 
-/* What was read. The texts are PEM, ended by a zero byte. */
+/* What was read. The texts are PEM, ended by a zero byte; NULL without a file. */
 struct tls_material {
     char *cert_pem, *key_pem, *ca_pem;
-    struct tls_identity identity; /* of the certificate */
+    struct tls_identity identity; /* of the certificate; TLS_ROLE_NONE for foreign servers */
     uint64_t not_after_s; /* Unix time: the end of the certificate or of its CA, the sooner one */
 };
 
@@ -31,6 +31,11 @@ struct tls_material {
  * NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT (its content), FAILED_PRECONDITION (time). On
  * error *ret_material is zeroed. */
 cadre_status tls_material_read(
+    const struct tls_files *files, struct tls_material *ret_material, struct cadre_error *error);
+
+/* The same for a client of servers that are not Cadre's: `cert` and `key` may both be NULL, the
+ * certificate names no role, and it may be of another CA than `ca`, which is the servers'. */
+cadre_status tls_material_read_foreign(
     const struct tls_files *files, struct tls_material *ret_material, struct cadre_error *error);
 
 /* Wipes the key and frees all; zeroed material is fine. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A bump allocator that protobuf-c unpacks into. Private to common/wire. */
+ * A bump allocator that protobuf-c unpacks into. For common/wire and common/etcd. */
 #ifndef CADRE_WIRE_ARENA_H
 #define CADRE_WIRE_ARENA_H
 

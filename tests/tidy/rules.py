@@ -48,6 +48,7 @@ LAYERS = {
     "common/wire/": WIRE,
     "common/tls/": BASE + ["common/tls/"],
     "common/rpc/": BASE + ["common/tls/", "common/rpc/"],
+    "common/etcd/": BASE + ["common/wire/arena.h", "common/wire/wire.h", "common/rpc/", "common/etcd/"],
     "common/http/": BASE + ["common/tls/material.h", "common/http/"],
     "common/service/": ["common/service/"],
     "common/view/": WIRE + ["cadre/client.h", "cadre/client_trace.h", "common/view/"],
@@ -578,10 +579,11 @@ OWN_NAMES = ["tests/", "deploy/examples/"]
 # Headers of other projects (a regular expression on the included name) -> the folders that may use them.
 FOREIGN = [
     (r"grpc/(?!health)|grpc_", ["common/rpc/", "tests/bench/rpc/"]),
-    (r"protobuf-c/|.*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
+    (r"etcd/.*\.pb-c\.h$", ["common/etcd/", "tests/unit/etcd/"]),
+    (r"protobuf-c/|(?!etcd/).*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
     (r"microhttpd\.h$|gnutls/", ["common/http/"]),
-    (r"uv\.h$", ["common/rpc/", "common/http/", "common/service/", "worker/host/agent/", "worker/host/daemon/",
-                 "deploy/local/", "coordinator/daemon/", "tests/"]),
+    (r"uv\.h$", ["common/rpc/", "common/etcd/", "common/http/", "common/service/", "worker/host/agent/",
+                 "worker/host/daemon/", "deploy/local/", "coordinator/daemon/", "tests/"]),
     (r"sqlite3", ["coordinator/store/", "tests/unit/store/", "tests/unit/engine/"]),
     (r"jansson\.h$", ["common/checkpoint/", "common/json/", "coordinator/cli/",
                        "coordinator/daemon/pages/", "worker/library/cluster/",
