@@ -104,9 +104,11 @@ enum leadership_event_type {
     LEADERSHIP_EVENT_SNAPSHOT_HELD,
     /* A worker's hello named a higher term, or this term and a higher index, than this leader has
      * (HA12); likewise a task's generation above the ledger's: then term = own, index = UINT64_MAX.
-     * Otherwise, and of a coordinator that does not lead, it changes nothing. */
+     * The leader sends nothing more and reads: it was replaced, or etcd was put back. Of a
+     * coordinator that does not lead, and of no such hello, it changes nothing. */
     LEADERSHIP_EVENT_HELLO_AHEAD,
-    /* SIGTERM, or a hand-over: offered tickets are logged, then LEAVE is sent. */
+    /* SIGTERM, or a hand-over: offered tickets are logged, then LEAVE is sent, and after its
+     * answer, or lease_us from now, STEP_DOWN follows. Of one that does not lead: at once. */
     LEADERSHIP_EVENT_LEAVE,
     /* First event of a core that does nothing else: --resign of a process that is dead, by its
      * nonce. Ends in STEP_DOWN. */
@@ -202,6 +204,9 @@ enum leadership_action_type {
     /* The entries behind `after` are trimmed: installs the newest snapshot of etcd's keys snap/
      * that a holder still has, in place of the SQLite file; then SNAPSHOT_INSTALLED. */
     LEADERSHIP_ACTION_FETCH_SNAPSHOT,
+    /* The SQLite file is no prefix of the log, and --accept-restored was given: moves it away and
+     * begins with an empty one, before it carries out what follows. */
+    LEADERSHIP_ACTION_DISCARD,
     /* Stores cluster and highest term in the SQLite file; nothing waits for it. */
     LEADERSHIP_ACTION_STORE_KNOWN,
     /* LEADING: TERM is in the log as the entry `logged`. Applies it to the SQLite file, restores
