@@ -158,7 +158,8 @@ static bool reads_now(const struct leadership *leadership)
 {
     return leadership->state == LEADERSHIP_FOLLOWER ||
            leadership->state == LEADERSHIP_CATCHING_UP ||
-           leadership->state == LEADERSHIP_RESIGNING || leadership->doubted;
+           (leadership->state == LEADERSHIP_RESIGNING && !leadership->guarded.in_flight) ||
+           leadership->doubted;
 }
 
 static uint64_t fetch_due_us(const struct leadership *leadership)

@@ -163,7 +163,8 @@ static void extend_time_to_send(struct leadership *leadership)
                         options->lease_us % 1000000 * 2 * options->drift_ppm / 1000000;
     uint64_t until_us =
         leadership->guarded.first_sent_us + options->lease_us - drift_us - options->margin_us;
-    if (!leadership->doubted && until_us > leadership->may_send_until_us) {
+    bool may = !leadership->doubted && leadership->state != LEADERSHIP_CATCHING_UP;
+    if (may && until_us > leadership->may_send_until_us) {
         leadership->may_send_until_us = until_us;
     }
 }
@@ -231,8 +232,8 @@ void lead_answered(struct leadership *leadership, const struct leadership_answer
         return;
     }
     leadership->head = head;
-    extend_time_to_send(leadership);
     carry_on(leadership, out);
+    extend_time_to_send(leadership);
 }
 
 void lead_suspend_or_resume(struct leadership *leadership, struct leadership_actions *out)

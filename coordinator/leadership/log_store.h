@@ -110,7 +110,8 @@ struct log_transaction {
     struct log_cluster cluster; /* CREATE; of an append only its format, unless that is 0 */
     /* APPEND: entries first_index to head.index, one for each ticket from first_ticket to
      * last_ticket that has one (LEADERSHIP_CONFIRM has none), in that order; or only the TERM entry
-     * (name and version of the new leader), which has no ticket.
+     * (name, version and nonce of the new leader; the nonce, because a restored etcd may give the
+     * same term and index once more), which has no ticket.
      * BEAT: the same tickets, none of which has an entry; last_ticket < first_ticket: none. */
     bool term_entry;
     uint64_t first_index;
