@@ -11,6 +11,11 @@ void check_copy(struct world *world, uint32_t n, uint32_t lineage)
     struct node *node = &world->nodes[n];
     uint64_t index = node->copy.index;
     struct log_hash hash = store_hash_at(&world->store, index);
+    if (node->held != index) {
+        world_break(world, "ONE_LINE", "the copy of c%u at entry %llu holds the records of %llu", n,
+            (unsigned long long)index, (unsigned long long)node->held);
+        return;
+    }
     if (index <= world->store.head.index && log_hash_equal(&hash, &node->copy.hash)) {
         node->forked = false;
         return;

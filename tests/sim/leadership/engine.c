@@ -102,6 +102,7 @@ void engine_logged(struct world *world, uint32_t n, const struct leadership_logg
     }
     if (logged->entries > 0 && world->mutant != MUTANT_LEADS_FROM_OWN_COPY) {
         node->copy = logged->at;
+        node->held += logged->entries;
         check_copy(world, n, node->answer_lineage);
     }
     engine_say(world, n);

@@ -1,98 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The scenario of a seed: times, the kinds of faults that it has, and when they strike. */
+ * Faults as they strike, and their end. */
 #include "world.h"
 
 #include <string.h>
-
-#define FAULTS_MAX 24
-
-static uint64_t draw(struct world *world, uint64_t from, uint64_t to)
-{
-    return from + prng_uniform(&world->prng, to - from + 1);
-}
-
-static void draw_nodes(struct world *world)
-{
-    struct scenario *scenario = &world->scenario;
-    int64_t bound = scenario->clocks_in_bound ? 10000 : 200000;
-    for (uint32_t n = 0; n < NODES_MAX; n++) {
-        struct node *node = &world->nodes[n];
-        *node = (struct node){.format_max = scenario->versions && n > 0 ? 2 : 1};
-        node->offset_us = draw(world, 1, UINT64_C(36000000000));
-        node->rate_ppm = (int64_t)draw(world, 0, 2 * (uint64_t)bound) - bound;
-        node->watches = !world_chance(world, 250);
-        if (n < scenario->nodes) {
-            world_push(world, (struct event){.due_us = draw(world, 0, scenario->lease_us / 2),
-                                  .kind = EVENT_START,
-                                  .node = n});
-        }
-    }
-}
-
-static void draw_faults(struct world *world)
-{
-    const struct scenario *scenario = &world->scenario;
-    uint32_t kinds[FAULT_KINDS];
-    uint32_t count = 0;
-    for (uint32_t kind = 1; kind < FAULT_BACKUP; kind++) {
-        if (world_chance(world, 400)) {
-            kinds[count++] = kind;
-        }
-    }
-    uint64_t faults = count == 0 ? 0 : draw(world, 1, FAULTS_MAX);
-    for (uint64_t i = 0; i < faults; i++) {
-        uint64_t at_us = draw(world, scenario->lease_us / 2, scenario->faults_end_us);
-        world_push(world, (struct event){.due_us = at_us,
-                              .kind = EVENT_FAULT,
-                              .node = kinds[prng_uniform(&world->prng, count)]});
-    }
-    if (world_chance(world, 150)) {
-        uint64_t middle_us = draw(world, scenario->lease_us * 2, scenario->faults_end_us);
-        uint64_t backup_us = draw(world, scenario->lease_us, middle_us);
-        world_push(
-            world, (struct event){.due_us = backup_us, .kind = EVENT_FAULT, .node = FAULT_BACKUP});
-        world_push(
-            world, (struct event){.due_us = middle_us, .kind = EVENT_FAULT, .node = FAULT_RESTORE});
-    }
-}
-
-void scenario_draw(struct world *world)
-{
-    struct scenario *scenario = &world->scenario;
-    uint64_t lease_us = draw(world, 300, 3000) * 1000;
-    *scenario = (struct scenario){.lease_us = lease_us,
-        .margin_us = lease_us / 60,
-        .lag_us = draw(world, lease_us / 20, lease_us / 3),
-        .faults_end_us = lease_us * draw(world, 3, 14),
-        .delay_us = draw(world, lease_us / 1000, lease_us / 40),
-        .long_delay_of_1000 = world_chance(world, 300) ? 30 : 0,
-        .lost_of_1000 = world_chance(world, 400) ? (uint32_t)draw(world, 1, 120) : 0,
-        .nodes = 3,
-        .clients = (uint32_t)draw(world, 1, CLIENTS_MAX),
-        .snapshot_entries = world_chance(world, 500) ? (uint32_t)draw(world, 4, 60) : 0,
-        .loop_us = draw(world, lease_us / 20, lease_us / 5),
-        .clocks_in_bound = !world_chance(world, 200),
-        .versions = world_chance(world, 150),
-        .big_entries = world_chance(world, 200),
-        .lies = world_chance(world, 300)};
-    scenario->end_us = scenario->faults_end_us + 16 * lease_us;
-    draw_nodes(world);
-    draw_faults(world);
-    for (uint32_t c = 0; c < scenario->clients; c++) {
-        world_push(world,
-            (struct event){.due_us = draw(world, 1, lease_us), .kind = EVENT_CLIENT, .node = c});
-    }
-    world_push(world, (struct event){.due_us = scenario->loop_us, .kind = EVENT_LOOP});
-    world_push(world, (struct event){.due_us = scenario->faults_end_us, .kind = EVENT_HEAL});
-}
-
-/* ---- faults ---- */
 
 static void crash(struct world *world, uint32_t n)
 {
     struct node *node = &world->nodes[n];
     bool leads = node->leads;
-    uint64_t back_us = world->now_us + draw(world, 1, 3 * world->scenario.lease_us);
+    uint64_t back_us = world->now_us + scenario_between(world, 1, 3 * world->scenario.lease_us);
     if (!node->runs || node->refused) {
         return;
     }
@@ -108,7 +24,7 @@ static void crash(struct world *world, uint32_t n)
 
 static void cut(struct world *world, struct node *node)
 {
-    uint64_t until_us = world->now_us + draw(world, 1, 4 * world->scenario.lease_us);
+    uint64_t until_us = world->now_us + scenario_between(world, 1, 4 * world->scenario.lease_us);
     uint64_t direction = prng_uniform(&world->prng, 3);
     node->cut_up_until_us = direction != 1 ? until_us : node->cut_up_until_us;
     node->cut_down_until_us = direction != 0 ? until_us : node->cut_down_until_us;
@@ -163,6 +79,21 @@ static void restore(struct world *world)
     }
 }
 
+static void pause_node(struct world *world, uint32_t n, uint64_t until_us)
+{
+    struct node *node = &world->nodes[n];
+    if (world->now_us < node->paused_until_us) {
+        return;
+    }
+    if (world->mutant == MUTANT_CLOCK_STOPS_IN_SLEEP) {
+        node->slept_us += until_us - world->now_us;
+    }
+    node->paused_until_us = until_us;
+    world_push(world,
+        (struct event){
+            .due_us = until_us, .kind = EVENT_RESUME, .node = n, .incarnation = node->incarnation});
+}
+
 static void strike_node(struct world *world, uint32_t kind)
 {
     uint32_t n = (uint32_t)prng_uniform(&world->prng, NODES_MAX);
@@ -170,7 +101,7 @@ static void strike_node(struct world *world, uint32_t kind)
         n = world->nodes[i].leads ? i : n; /* leaders are hit more often */
     }
     struct node *node = &world->nodes[n];
-    uint64_t long_us = world->now_us + draw(world, 1, 4 * world->scenario.lease_us);
+    uint64_t long_us = world->now_us + scenario_between(world, 1, 4 * world->scenario.lease_us);
     if (!node->exists || node->removed) {
         return;
     }
@@ -180,11 +111,7 @@ static void strike_node(struct world *world, uint32_t kind)
         crash(world, n);
         break;
     case FAULT_PAUSE:
-        if (world->mutant == MUTANT_CLOCK_STOPS_IN_SLEEP && node->paused_until_us < world->now_us) {
-            node->slept_us += long_us - world->now_us;
-        }
-        node->paused_until_us =
-            node->paused_until_us > world->now_us ? node->paused_until_us : long_us;
+        pause_node(world, n, long_us);
         break;
     case FAULT_LATE:
         node->pauses_late = true;
@@ -242,6 +169,7 @@ void fault_heal(struct world *world)
     world->healed = true;
     world->no_quorum = world->no_space = false;
     world->scenario.lost_of_1000 = world->scenario.long_delay_of_1000 = 0;
+    world->scenario.late_of_1000 = 0;
     world->accepting = world->restored;
     if (world->restored) {
         world->worker_term = world->worker_index = 0;

@@ -31,6 +31,7 @@ static void applied(struct world *world, uint32_t n)
     struct node *node = &world->nodes[n];
     if (world->mutant != MUTANT_LEADS_FROM_OWN_COPY) {
         node->copy = node->fetched;
+        node->held += node->applying_count;
         check_copy(world, n, node->applying_lineage);
     }
     if (world->broken == NULL) {
@@ -58,7 +59,7 @@ static void answer(struct world *world, const struct event *event)
             &(struct leadership_event){.type = LEADERSHIP_EVENT_UNANSWERED,
                 .unanswered = {.request = message->request, .no_space = event->index != 0}});
     } else if (message->request != UINT64_MAX) {
-        node_answer(world, message);
+        shell_answer(world, message);
     }
     message->used = false;
 }
@@ -104,7 +105,10 @@ static void handle_node(struct world *world, struct event *event)
         applied(world, n);
         break;
     case EVENT_INSTALLED:
-        node_installed(world, n);
+        shell_installed(world, n);
+        break;
+    case EVENT_RESUME:
+        engine_loop(world, n);
         break;
     case EVENT_LATE:
         engine_late(world, n);

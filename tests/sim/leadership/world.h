@@ -76,10 +76,11 @@ enum event_kind {
     EVENT_WATCH,
     EVENT_APPLIED,
     EVENT_INSTALLED,
-    EVENT_LOOP,  /* the leader's loop: offers and sends */
-    EVENT_LATE,  /* it goes on behind the look */
-    EVENT_REPLY, /* of a worker, which has received `term` and `index` */
-    EVENT_HELD,  /* another coordinator holds a snapshot */
+    EVENT_LOOP,   /* the leader's loop: offers and sends */
+    EVENT_RESUME, /* after a pause, the loop comes before what waited */
+    EVENT_LATE,   /* it goes on behind the look */
+    EVENT_REPLY,  /* of a worker, which has received `term` and `index` */
+    EVENT_HELD,   /* another coordinator holds a snapshot */
     EVENT_CLIENT,
     EVENT_FAULT,
     EVENT_HEAL
@@ -138,9 +139,12 @@ struct node {
     struct log_nonce cluster_id;
     uint64_t etcd_id, term_seen;
     struct leadership_position copy;
-    uint64_t durable; /* what a crash leaves of it at least */
-    bool forked;      /* it holds entries that a restored etcd does not */
-    struct leadership_position fetched;
+    uint64_t held;                      /* entries whose records are really in it */
+    uint64_t durable;                   /* what a crash leaves of it at least */
+    bool forked;                        /* it holds entries that a restored etcd does not */
+    struct leadership_position fetched; /* or being applied, with so many entries: */
+    uint32_t applying_count;
+    const struct message *reading;             /* while its answer is handled */
     uint32_t answer_lineage, applying_lineage; /* of the newest answer; of what is applied */
     uint64_t guarded_at; /* serial of the newest event in which its guard held */
     uint64_t snapshots[SNAPSHOTS_MAX];
@@ -170,6 +174,7 @@ struct scenario {
     uint64_t delay_us; /* typical, one way */
     uint32_t long_delay_of_1000;
     uint32_t lost_of_1000;
+    uint32_t late_of_1000; /* timers of a busy process */
     uint32_t nodes, clients;
     uint32_t snapshot_entries; /* 0: never */
     uint64_t loop_us;
@@ -238,8 +243,11 @@ void node_resign(struct world *world, uint32_t n);
 void node_stop(struct world *world, uint32_t n, bool loses_tail);
 void node_event(struct world *world, uint32_t n, struct leadership_event *event);
 bool node_may_send(const struct world *world, const struct node *node);
-void node_answer(struct world *world, struct message *message);
-void node_installed(struct world *world, uint32_t n);
+
+/* shell.c: requests, answers, and what else the core orders. */
+void shell_carry_out(struct world *world, uint32_t n, struct leadership_actions *actions);
+void shell_answer(struct world *world, struct message *message);
+void shell_installed(struct world *world, uint32_t n);
 
 /* engine.c: what a leader does, and clients. */
 void engine_begin(struct world *world, uint32_t n, uint64_t index);
@@ -254,8 +262,12 @@ void engine_count(struct world *world, struct node *node);
 void etcd_request(struct world *world, uint32_t m);
 void etcd_put(struct world *world, uint32_t m);
 
-/* fault.c */
+/* scenario.c */
 void scenario_draw(struct world *world);
+/* Uniform in [from, to]. */
+uint64_t scenario_between(struct world *world, uint64_t from, uint64_t to);
+
+/* fault.c */
 void fault_strike(struct world *world, uint32_t kind);
 void fault_heal(struct world *world);
 
