@@ -154,8 +154,8 @@ uint64_t lead_wake_us(const struct leadership *leadership)
 
 /* ---- answers ---- */
 
-/* Counted from the first sending, and so short that whoever waited for lease_us by a clock within
- * the drift has waited longer (HA4). */
+/* Counted from the first sending, and so short that it is over before a follower, by a
+ * clock within the drift, has waited for lease_us (HA4). */
 static void extend_time_to_send(struct leadership *leadership)
 {
     const struct leadership_options *options = &leadership->options;

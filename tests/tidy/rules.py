@@ -609,7 +609,8 @@ FOREIGN = [
 ]
 
 # Folders that are linked into other people's programs or into more than one of ours.
-LIBRARIES = ["common/", "coordinator/core/", "coordinator/leadership/", "coordinator/store/", "coordinator/engine/", "worker/core/",
+LIBRARIES = ["common/", "coordinator/core/", "coordinator/leadership/", "coordinator/store/", "coordinator/engine/",
+             "worker/core/",
              "worker/library/arena/", "worker/library/crash/",
              "worker/library/mesh/", "worker/library/random/", "worker/library/input/", "worker/library/device/",
              "worker/library/preprocessing/",
