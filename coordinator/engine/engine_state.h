@@ -77,6 +77,7 @@ struct engine {
     struct turn_history history; /* of this turn: stored after its records */
     bool unsynced;               /* records wait for a sync, since: */
     uint64_t unsynced_us;
+    bool ends_unsynced;  /* an end of a task is among them, or that a job is queued again */
     bool surplus;        /* a job may have more checkpoints than it keeps: */
     bool surplus_of_all; /* any of them, or: */
     struct job_id *surplus_of;

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
+#include "coordinator/engine/synced_first.h"
 
 /* A core that requests "now" more often than this in one event is looping. */
 #define TICKS_PER_STEP_MAX 100000
@@ -156,7 +157,9 @@ static void note_synced(struct engine *engine, bool synced)
 /* One transaction for every record of the turn. */
 static cadre_status engine_commit(struct engine *engine, struct cadre_error *error)
 {
-    bool sync = engine_sync_due_us(engine) <= engine->now_us;
+    bool ends_wait = engine->ends_unsynced || synced_first_records(&engine->turn);
+    bool sync = engine_sync_due_us(engine) <= engine->now_us ||
+                (ends_wait && synced_first_tells(&engine->turn));
     size_t count = engine->history.count;
     for (size_t i = 0; i < engine->turn.count; i++) {
         count += engine->turn.items[i].type == CORE_ACTION_RECORD ? 1 : 0;
@@ -185,6 +188,7 @@ static cadre_status engine_commit(struct engine *engine, struct cadre_error *err
     histogram_add(&engine->counts.commit, clock_monotonic_us() - began_us);
     engine->counts.commits++;
     engine->history.count = 0;
+    engine->ends_unsynced = ends_wait && !sync;
     note_synced(engine, sync);
     return CADRE_OK;
 }

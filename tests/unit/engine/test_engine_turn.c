@@ -242,6 +242,32 @@ static void a_held_commit_costs_nothing(void **state)
     assert_true(nth > 4);
 }
 
+/* Two tasks exit, and with the messages that tell their workers so only the ledger knows how they
+ * ended: one fsync for both, before. */
+static void ends_are_synced_before_workers_forget_them(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    gone(stage, 1, 1, 0, 0, "");
+    gone(stage, 1, 1, 1, 0, "");
+    flush(stage);
+    assert_memory_equal(stage->transcript, "commit: task exit 1, ", 21); /* no worker forgets yet */
+    stage_skip(stage);
+    collected(stage, 1, 1, 0);
+    collected(stage, 1, 1, 1);
+    flush(stage);
+    expect_output(stage, "commit!:\n" /* one fsync, of what is recorded already */
+                         "link 1: stop job 1, one task\n"
+                         "link 1: stop job 1, one task\n"
+                         "changed 1: running\n");
+    store_memory_lose_tail(stage->store.inner);
+    stage_reopen(stage);
+    struct job_info info;
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_true(info.tasks[0].has_exit && info.tasks[1].has_exit);
+    stage_close(stage);
+}
+
 static void a_failed_forget_breaks_it(void **state)
 {
     (void)state;
@@ -381,7 +407,9 @@ int main(void)
         cmocka_unit_test(a_job_cancelled_in_the_turn_is_started_and_stopped),
         cmocka_unit_test(a_link_that_broke_receives_nothing),
         cmocka_unit_test(a_failed_commit_is_never_sent),
-        cmocka_unit_test(a_held_commit_costs_nothing), cmocka_unit_test(a_failed_forget_breaks_it),
+        cmocka_unit_test(a_held_commit_costs_nothing),
+        cmocka_unit_test(ends_are_synced_before_workers_forget_them),
+        cmocka_unit_test(a_failed_forget_breaks_it),
         cmocka_unit_test(what_is_refused_leaves_nothing),
         cmocka_unit_test(the_oldest_ended_jobs_are_forgotten),
         cmocka_unit_test(a_key_is_of_its_generation)};
