@@ -370,6 +370,7 @@ struct core_job_view {
     struct verified verified; /* newest position whose states were found equal; digest 0: none */
     bool restores; /* tasks that are started now go on from that checkpoint, not from a peer */
     struct ps_job ps_job;
+    bool behind; /* a task knows more than the ledger: the job waits, as its text says */
     bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
     struct core_stall stall;
 };

@@ -274,9 +274,9 @@ static void engine_show(
 static void forget_kept(struct engine *engine, struct link_id link, const struct agent_hello *hello)
 {
     for (size_t i = 0; i < hello->kept_count; i++) {
-        enum job_state state;
-        bool attempts = core_job_state(engine->core, hello->kept[i], &state);
-        if (!attempts || state == JOB_QUEUED) {
+        struct core_job_view view;
+        bool attempts = core_job(engine->core, hello->kept[i], &view);
+        if (!attempts || (view.state == JOB_QUEUED && !view.behind)) {
             engine_add_forget(engine, hello->kept[i], link);
         }
     }
