@@ -208,6 +208,7 @@ void engine_close(struct engine *engine)
     free(engine->turn.items);
     free(engine->changed);
     free(engine->surplus_of);
+    free(engine->removals.items);
     engine_forget_workers(engine);
     free(engine->task_infos);
     free(engine->core_memory);
@@ -360,7 +361,5 @@ uint64_t engine_wake_us(const struct engine *engine)
     }
     uint64_t wake_us = hold_real_time(&engine->hold, core_wake_us(engine->core));
     uint64_t sync_us = engine_sync_due_us(engine);
-    wake_us = wake_us < sync_us ? wake_us : sync_us;
-    bool surplus = engine->surplus && engine->surplus_us > 0;
-    return surplus && engine->surplus_us < wake_us ? engine->surplus_us : wake_us;
+    return wake_us < sync_us ? wake_us : sync_us;
 }

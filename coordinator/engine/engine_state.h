@@ -29,6 +29,13 @@ struct turn_placements {
     struct placements of;
 };
 
+/* What is not kept any more: recorded with the turn, and removed once that is sent. */
+struct turn_removals {
+    struct core_record *items;
+    size_t count;
+    size_t capacity;
+};
+
 /* Events of this turn. */
 struct turn_event;
 struct turn_history {
@@ -83,9 +90,8 @@ struct engine {
     struct job_id *surplus_of;
     size_t surplus_count;
     size_t surplus_capacity;
-    bool surplus_jobs;   /* more jobs may have ended than are kept */
-    uint64_t surplus_us; /* the time of the next try */
-    bool sending;        /* in the sink: no event is allowed now */
+    struct turn_removals removals;
+    bool sending; /* in the sink: no event is allowed now */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
     struct job_id *changed;             /* jobs whose watchers are notified, once, in this turn */
@@ -191,11 +197,12 @@ void engine_count_steps(struct engine *engine, struct directory_entry *entry);
 
 /* checkpoints.c: the job has more than it keeps. */
 void engine_note_surplus(struct engine *engine, struct job_id job);
-/* checkpoints.c: those that are beyond what their job keeps are dropped, and the sink is called. */
-cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *error);
-
-/* forget.c: those beyond what is kept. */
-cadre_status engine_forget_surplus(struct engine *engine, struct cadre_error *error);
+/* removals.c: finds what is not kept beyond this turn: checkpoints, and jobs that ended. It
+ * replaces what was found before. */
+cadre_status engine_find_removals(struct engine *engine, struct cadre_error *error);
+/* removals.c: their records are stored, and no message that waits names them: they go, and the sink
+ * is called for each. */
+void engine_remove(struct engine *engine);
 
 /* verify.c: frees the last page. */
 void engine_audit_free(struct audit *audit);

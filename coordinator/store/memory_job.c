@@ -160,6 +160,9 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_CULPRIT: /* of no job */
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
+    case CORE_RECORD_CHECKPOINT_DROPPED:
+    case CORE_RECORD_FORGOTTEN:
+    case CORE_RECORD_TERM:
         break;
     }
     *ret_extra = 0;
@@ -537,6 +540,11 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
     case CORE_RECORD_DIVERGED:
         restore->diverged = core->diverged;
         break;
+    case CORE_RECORD_CHECKPOINT_DROPPED:
+        memory_job_drop_checkpoint(job, core->dropped);
+        break;
+    case CORE_RECORD_FORGOTTEN: /* the store does it */
+    case CORE_RECORD_TERM:
     case CORE_RECORD_JOB: /* memory_job_init did it */
     case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:

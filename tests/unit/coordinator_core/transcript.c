@@ -178,6 +178,11 @@ static void show_record(struct script *s, const struct core_record *r)
         line(s, "%s %s %s exit %d: %s", head, job_state_name(r->ended.state),
             cadre_status_name(r->ended.code), r->ended.exit_code, r->ended.text);
         break;
+    case CORE_RECORD_CHECKPOINT_DROPPED: /* the engine's */
+    case CORE_RECORD_FORGOTTEN:
+    case CORE_RECORD_TERM:
+        assert_true(false);
+        break;
     }
 }
 

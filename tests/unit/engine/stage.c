@@ -53,7 +53,10 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_CULPRIT] = "culprit",
         [CORE_RECORD_DRAINED] = "drained",
         [CORE_RECORD_UNDRAINED] = "undrained",
-        [CORE_RECORD_VERIFIED] = "verified"};
+        [CORE_RECORD_VERIFIED] = "verified",
+        [CORE_RECORD_CHECKPOINT_DROPPED] = "checkpoint dropped",
+        [CORE_RECORD_FORGOTTEN] = "forgotten",
+        [CORE_RECORD_TERM] = "term"};
     return names[type];
 }
 
@@ -63,6 +66,8 @@ static cadre_status watched_commit(struct store *store, const struct store_recor
     struct watched_store *self = watched(store);
     char text[512] = "";
     size_t events = 0;
+    size_t terms = 0;
+    bool removals = false;
     for (size_t i = 0; i < count; i++) {
         const struct core_record *record = records[i].record;
         if (record == NULL) {
@@ -70,22 +75,31 @@ static cadre_status watched_commit(struct store *store, const struct store_recor
             events++;
             continue;
         }
-        assert_int_equal(events, 0); /* they come after the records */
+        if (record->type == CORE_RECORD_TERM) {
+            assert_int_equal(i, 0);
+            terms++; /* in the first commit of each engine, and not shown */
+            continue;
+        }
+        bool removal =
+            record->type == CORE_RECORD_CHECKPOINT_DROPPED || record->type == CORE_RECORD_FORGOTTEN;
+        assert_true(events == 0 || removal); /* records, events, and what is not kept any more */
         size_t at = strlen(text);
-        snprintf(text + at, sizeof text - at, "%s %s %" PRIu64, i > 0 ? "," : "",
+        snprintf(text + at, sizeof text - at, "%s %s %" PRIu64, at > 0 ? "," : "",
             record_name(record->type), record->job.n);
+        removals |= removal;
         assert_true(record->type != CORE_RECORD_JOB || records[i].spec_bytes > 0);
         bool placed = record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN;
         bool timed = placed || record->type == CORE_RECORD_JOB || record->type == CORE_RECORD_ENDED;
         assert_true(timed == (records[i].wall_us != 0));
         assert_true(placed == (records[i].placements != NULL));
     }
-    if (events > 0 && events == count && !self->full && self->commit_is == CADRE_OK) {
-        assert_false(sync); /* they wait for the next one */
+    if (events + terms > 0 && events + terms == count && !self->full &&
+        self->commit_is == CADRE_OK) {
+        assert_true(!sync || terms > 0); /* they wait for the next one */
         return self->inner->ops->commit(self->inner, records, count, sync, error);
     }
     self->commits++;
-    if (self->full || self->commits == self->failing_commit) {
+    if (self->full || (removals && self->removals_full) || self->commits == self->failing_commit) {
         line(self->stage, "commit%s fails:%s", sync ? "!" : "", text);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
     }
@@ -135,31 +149,6 @@ static cadre_status watched_checkpoints(struct store *store, struct job_id job,
     return inner->ops->checkpoints(inner, job, visit, user, error);
 }
 
-static cadre_status watched_drop_checkpoint(
-    struct store *store, struct job_id job, uint64_t position, struct cadre_error *error)
-{
-    struct watched_store *self = watched(store);
-    line(self->stage, "store drops checkpoint %" PRIu64 " of %" PRIu64, position, job.n);
-    if (self->forget_fails) {
-        return cadre_error_set(error, CADRE_DATA_LOSS, "the disk is gone");
-    }
-    if (self->forget_full) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
-    }
-    return self->inner->ops->drop_checkpoint(self->inner, job, position, error);
-}
-
-static cadre_status watched_forget(
-    struct store *store, struct job_id job, struct cadre_error *error)
-{
-    struct watched_store *self = watched(store);
-    line(self->stage, "store forgets %" PRIu64, job.n);
-    if (self->forget_fails) {
-        return cadre_error_set(error, CADRE_DATA_LOSS, "the disk is gone");
-    }
-    return self->inner->ops->forget(self->inner, job, error);
-}
-
 static cadre_status watched_drains(struct store *store,
     void (*visit)(void *user, const struct core_drained *drained), void *user,
     struct cadre_error *error)
@@ -187,16 +176,6 @@ static struct term watched_term(const struct store *store)
     return inner->ops->term(inner);
 }
 
-static cadre_status watched_begin_term(
-    struct store *store, uint64_t start, struct cadre_error *error)
-{
-    struct watched_store *self = watched(store);
-    if (self->full) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
-    }
-    return self->inner->ops->begin_term(self->inner, start, error);
-}
-
 static uint64_t watched_job_id_max(const struct store *store)
 {
     const struct store *inner = watched(store)->inner;
@@ -215,13 +194,10 @@ static const struct store_ops watched_ops = {.name = "watched",
     .ledger = watched_ledger,
     .history = watched_history,
     .checkpoints = watched_checkpoints,
-    .drop_checkpoint = watched_drop_checkpoint,
-    .forget = watched_forget,
     .drains = watched_drains,
     .culprits = watched_culprits,
     .secret = watched_secret,
     .term = watched_term,
-    .begin_term = watched_begin_term,
     .job_id_max = watched_job_id_max,
     .close = watched_close};
 
