@@ -543,15 +543,10 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
     case CORE_RECORD_CHECKPOINT_DROPPED:
         memory_job_drop_checkpoint(job, core->dropped);
         break;
-    case CORE_RECORD_FORGOTTEN: /* the store does it */
-    case CORE_RECORD_TERM:
-    case CORE_RECORD_JOB: /* memory_job_init did it */
-    case CORE_RECORD_CULPRIT:
-    case CORE_RECORD_DRAINED:
-    case CORE_RECORD_UNDRAINED:
-        break;
     case CORE_RECORD_ENDED:
         apply_ended(job, record);
+        break;
+    default: /* JOB, of which memory_job_init had all; FORGOTTEN and those of no job: the store's */
         break;
     }
 }

@@ -169,19 +169,12 @@ static void show_record(struct script *s, const struct core_record *r)
             line(s, "%s ending as %s", head, job_state_name(r->ended.state));
         }
         break;
-    case CORE_RECORD_CULPRIT:
-    case CORE_RECORD_DRAINED:
-    case CORE_RECORD_UNDRAINED:
+    default: /* of no job */
         show_worker(s, r);
         break;
     case CORE_RECORD_ENDED:
         line(s, "%s %s %s exit %d: %s", head, job_state_name(r->ended.state),
             cadre_status_name(r->ended.code), r->ended.exit_code, r->ended.text);
-        break;
-    case CORE_RECORD_CHECKPOINT_DROPPED: /* the engine's */
-    case CORE_RECORD_FORGOTTEN:
-    case CORE_RECORD_TERM:
-        assert_true(false);
         break;
     }
 }

@@ -446,7 +446,7 @@ static void a_forgotten_job_leaves_nothing(void **state)
     assert_error(COMMIT(store, true, error, record_forgotten(1)), CADRE_INTERNAL, error, "1");
     assert_holds(store, "job 2 ");
     assert_lacks(store, "job 1 ");
-    /* In one commit with its end; what follows of it is refused, with all of the commit. */
+    /* What follows of it is refused, with all of the commit. */
     assert_int_equal(
         COMMIT(store, true, error, record_forgotten(2), record_verified(2, 1, 1)), CADRE_INTERNAL);
     assert_holds(store, "job 2 ");
@@ -492,10 +492,9 @@ static void memory_loses_what_was_not_synced(void **state)
     assert_ok(COMMIT(store, false, error, record_job(2, 1), record_watermark(1, 1, 6),
                   record_task_exit(1, 0, 1, 1, "c"), record_task_exit(1, 1, 2, 1, "d"),
                   record_plan(1, 1, 3), record_consumed(1, 1, 0, 0, 2), record_stream(1, 1, "s"),
-                  record_ended(1, JOB_FAILED, "e"), record_checkpoint(1, 6, "f")),
+                  record_ended(1, JOB_FAILED, "e"), record_checkpoint(1, 6, "f"),
+                  record_dropped(1, 6), record_term(3), record_forgotten(1)),
         error);
-    assert_ok(COMMIT(store, false, error, record_dropped(1, 6), record_term(3)), error);
-    assert_ok(COMMIT(store, false, error, record_forgotten(1)), error);
     assert_lacks(store, "job 1 ");
     store_memory_lose_tail(store);
     assert_int_equal(store->ops->term(store).start, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the core decides that is recorded: each is an action of a step. The engine makes the records
- * of a turn durable before it sends the turn's messages (protocol, section 4), and the store keeps
- * what a start of the coordinator needs of them. */
-#ifndef CADRE_COORDINATOR_CORE_RECORD_H
-#define CADRE_COORDINATOR_CORE_RECORD_H
+ * What the coordinator records: what its core decides, each an action of a step. The engine makes
+ * the records of a turn durable before it sends the turn's messages (protocol, section 4), and the
+ * store keeps what a start of the coordinator needs of them. */
+#ifndef CADRE_MODEL_RECORD_H
+#define CADRE_MODEL_RECORD_H
 
 #include "common/model/agent_message.h"
 
