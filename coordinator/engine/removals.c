@@ -87,23 +87,40 @@ cadre_status engine_find_removals(struct engine *engine, struct cadre_error *err
     return a_job_ended(engine) ? add_jobs(engine, error) : CADRE_OK;
 }
 
+/* At once, or when the entry of the shared log is stored that has the record. */
+static void report(struct engine *engine, enum delayed_kind kind, struct job_id job,
+    const struct core_checkpoint *dropped)
+{
+    if (engine->options.log != NULL) {
+        const struct delayed_item item = {.kind = kind, .entry = engine->log.waited, .job = job};
+        engine_log_delay(engine, &item, dropped, dropped != NULL ? sizeof *dropped : 0);
+    } else if (kind == DELAYED_FORGOTTEN) {
+        engine->sink.job_forgotten(engine->user, job);
+    } else {
+        engine->sink.checkpoint_dropped(engine->user, job, dropped);
+    }
+}
+
 static void remove_one(struct engine *engine, const struct core_record *removal)
 {
     struct directory_entry *entry = directory_find(&engine->directory, removal->job);
     CADRE_ASSERT(entry != NULL);
     if (removal->type == CORE_RECORD_FORGOTTEN) {
         directory_remove(&engine->directory, removal->job);
-        engine->sink.job_forgotten(engine->user, removal->job);
+        report(engine, DELAYED_FORGOTTEN, removal->job, NULL);
         return;
     }
     const struct core_checkpoint dropped = entry->checkpoints[0];
     CADRE_ASSERT(dropped.position == removal->dropped);
     directory_checkpoint_drop_oldest(entry);
-    engine->sink.checkpoint_dropped(engine->user, entry->id, &dropped);
+    report(engine, DELAYED_DROPPED, removal->job, &dropped);
 }
 
 void engine_remove(struct engine *engine)
 {
+    if (engine->options.log != NULL && !engine->log.waits) {
+        return; /* nothing of it is recorded yet */
+    }
     for (size_t i = 0; i < engine->removals.count; i++) {
         remove_one(engine, &engine->removals.items[i]);
     }
