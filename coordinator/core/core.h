@@ -20,7 +20,7 @@
 #include <stddef.h>
 
 #include "common/model/agent_message.h"
-#include "coordinator/core/record.h"
+#include "common/model/record.h"
 
 /* One stream of one agent. Numbered by the engine from 1, never used again. */
 struct link_id {

@@ -129,8 +129,12 @@ static cadre_status engine_restore(struct engine *engine, struct cadre_error *er
     CADRE_TRY(engine->store->ops->drains(engine->store, restore_drain, engine, error));
     CADRE_TRY(engine->store->ops->culprits(engine->store, restore_culprit, engine, error));
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
-    engine->term = engine->store->ops->term(engine->store);
-    begin_term(engine, 0);
+    if (engine->options.log != NULL) {
+        engine->term = engine->options.log->term; /* of an entry that is in the log */
+    } else {
+        engine->term = engine->store->ops->term(engine->store);
+        begin_term(engine, 0);
+    }
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
                             .now_us = engine->now_us,
                             .restore_done.job_max = engine->store->ops->job_id_max(engine->store)});
@@ -203,11 +207,13 @@ void engine_close(struct engine *engine)
     engine_drop_placements(engine);
     free(engine->placements);
     engine_history_free(&engine->history);
+    engine_log_free(&engine->log);
     engine_history_page_free(&engine->history_page);
     engine_audit_free(&engine->audit);
     free(engine->turn.items);
     free(engine->changed);
     free(engine->surplus_of);
+    free(engine->removals.items);
     engine_forget_workers(engine);
     free(engine->task_infos);
     free(engine->core_memory);
@@ -360,7 +366,5 @@ uint64_t engine_wake_us(const struct engine *engine)
     }
     uint64_t wake_us = hold_real_time(&engine->hold, core_wake_us(engine->core));
     uint64_t sync_us = engine_sync_due_us(engine);
-    wake_us = wake_us < sync_us ? wake_us : sync_us;
-    bool surplus = engine->surplus && engine->surplus_us > 0;
-    return surplus && engine->surplus_us < wake_us ? engine->surplus_us : wake_us;
+    return wake_us < sync_us ? wake_us : sync_us;
 }

@@ -112,7 +112,7 @@ static bool ends_wait(const struct coordinator *c)
     return c->ends_unsynced || synced_first_records(&c->turn);
 }
 
-static bool ends_are_told(struct sim *sim)
+static bool ends_are_forgotten(struct sim *sim)
 {
     const struct coordinator *c = &sim->coordinator;
     return ends_wait(c) && synced_first_tells(&c->turn) &&
@@ -123,7 +123,7 @@ static bool ends_are_told(struct sim *sim)
 static void write_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
-    bool sync = c->term_unstored || ends_are_told(sim);
+    bool sync = c->term_unstored || ends_are_forgotten(sim);
     for (size_t i = 0; i < c->turn.count; i++) {
         const struct core_action *action = &c->turn.items[i];
         if (action->type == CORE_ACTION_RECORD && !is_lost(sim, &action->record)) {
@@ -349,7 +349,7 @@ static bool commit_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     struct cadre_error error = {.code = CADRE_OK};
-    bool writes = c->term_unstored || has_records(&c->turn) || ends_are_told(sim);
+    bool writes = c->term_unstored || has_records(&c->turn) || ends_are_forgotten(sim);
     if (writes && store_can_write(sim, &error) != CADRE_OK) {
         if (is_ignored(sim, error.code)) {
             return true;

@@ -137,7 +137,7 @@ static void resend_to_dismissed(
     }
 }
 
-/* Whether the task was told of a plan that the ledger does not have. Given up, it is superseded by
+/* Whether the task has received a plan that the ledger does not have. Given up, it is superseded by
  * a plan of the same number. */
 static bool is_ahead(const struct job *job, const struct task *task, const struct task_hello *hello)
 {

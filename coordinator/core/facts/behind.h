@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A ledger that is older than what a task of a job has seen, because a disk lied about an fsync, or
- * an older copy was put back. What the ledger would decide contradicts what the tasks were told, so
- * the job waits: nothing is decided or sent for it, no deadline of it runs, and its tasks keep
- * their state, until a client cancels it or the coordinator is started with a newer ledger
- * (protocol, rule 30). Ends of its tasks are recorded as always. */
+ * an older copy was put back. What the ledger would decide contradicts what the tasks have
+ * received, so the job waits: nothing is decided or sent for it, no deadline of it runs, and its
+ * tasks keep their state, until a client cancels it or the coordinator is started with a newer
+ * ledger (protocol, rule 30). Ends of its tasks are recorded as always. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_BEHIND_H
 #define CADRE_COORDINATOR_CORE_FACTS_BEHIND_H
 
@@ -12,7 +12,7 @@
 
 /* The job waits so. An outcome, which only a client can set meanwhile, ends that. */
 bool behind_is(const struct job *job);
-/* Whether a task of this generation was told of a plan that the ledger does not have. */
+/* Whether a task of this generation has received a plan that the ledger does not have. */
 bool behind_of_generation(const struct job *job, struct generation seen);
 /* The task in this slot has this generation: the job waits from now on. */
 void behind_found(struct core *core, struct job *job, uint32_t slot, struct generation seen);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the core decides that is recorded: each is an action of a step. The engine makes the records
- * of a turn durable before it sends the turn's messages (protocol, section 4), and the store keeps
- * what a start of the coordinator needs of them. */
-#ifndef CADRE_COORDINATOR_CORE_RECORD_H
-#define CADRE_COORDINATOR_CORE_RECORD_H
+ * What the coordinator records: what its core decides, each an action of a step. The engine makes
+ * the records of a turn durable before it sends the turn's messages (protocol, section 4), and the
+ * store keeps what a start of the coordinator needs of them. */
+#ifndef CADRE_MODEL_RECORD_H
+#define CADRE_MODEL_RECORD_H
 
 #include "common/model/agent_message.h"
 
@@ -92,7 +92,11 @@ enum core_record_type {
     CORE_RECORD_PUBLISHED, /* sent as published, and may be lost */
     CORE_RECORD_DIVERGED,  /* the states differ, before the generation ends because of it */
     CORE_RECORD_CULPRIT,   /* how often a worker was one that had another state; of no job */
-    CORE_RECORD_VERIFIED   /* newest position found equal; its fsync may lag; a plan may void it */
+    CORE_RECORD_VERIFIED,  /* newest position found equal; its fsync may lag; a plan may void it */
+    /* The engine's, of no step of the core: what is not kept any more, and its start. */
+    CORE_RECORD_CHECKPOINT_DROPPED, /* a published one; no effect if it is not there */
+    CORE_RECORD_FORGOTTEN,          /* a job that ended, with all its records */
+    CORE_RECORD_TERM /* a start of the coordinator, of a higher number than all before; of no job */
 };
 
 struct core_record {
@@ -165,6 +169,8 @@ struct core_record {
         struct core_ending ended; /* of ENDING and ENDED */
         struct core_drained drained;
         struct core_culprit culprit;
+        uint64_t dropped; /* the checkpoint's position */
+        uint64_t start;   /* of TERM */
     };
 };
 
