@@ -23,40 +23,6 @@ void engine_note_surplus(struct engine *engine, struct job_id job)
     engine->surplus_of[engine->surplus_count++] = job;
 }
 
-static cadre_status drop_surplus_of(
-    struct engine *engine, struct directory_entry *entry, struct cadre_error *error)
-{
-    const struct core_checkpoint *oldest;
-    while ((oldest = directory_checkpoint_surplus(entry)) != NULL) {
-        struct core_checkpoint dropped = *oldest;
-        CADRE_TRY(
-            engine->store->ops->drop_checkpoint(engine->store, entry->id, dropped.position, error));
-        directory_checkpoint_drop_oldest(entry);
-        engine->sink.checkpoint_dropped(engine->user, entry->id, &dropped);
-    }
-    return CADRE_OK;
-}
-
-cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *error)
-{
-    if (!engine->surplus) {
-        return CADRE_OK;
-    }
-    engine->surplus = false;
-    for (size_t i = 0; engine->surplus_of_all && i < engine->directory.count; i++) {
-        CADRE_TRY(drop_surplus_of(engine, engine->directory.entries[i], error));
-    }
-    for (size_t i = 0; i < engine->surplus_count; i++) {
-        struct directory_entry *entry = directory_find(&engine->directory, engine->surplus_of[i]);
-        if (entry != NULL) {
-            CADRE_TRY(drop_surplus_of(engine, entry, error));
-        }
-    }
-    engine->surplus_of_all = false; /* else it is tried again */
-    engine->surplus_count = 0;
-    return CADRE_OK;
-}
-
 /* Of a job that ended no record waits to be stored. Without room on the disk the checkpoint is
  * dropped all the same: the next reader after a start finds the damage again. */
 static void forget_damaged(

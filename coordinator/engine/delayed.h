@@ -14,7 +14,9 @@ enum delayed_kind {
     DELAYED_ANSWER,    /* to a client */
     DELAYED_CHANGED,   /* watchers of the job may read it again */
     DELAYED_SUBMITTED, /* readers may see the job */
-    DELAYED_ENDED      /* readers may see the job's end */
+    DELAYED_ENDED,     /* readers may see the job's end */
+    DELAYED_FORGOTTEN, /* the job's files may go */
+    DELAYED_DROPPED    /* those of a checkpoint of it may */
 };
 
 struct delayed_item {
@@ -27,7 +29,7 @@ struct delayed_item {
     struct job_id job; /* of ANSWER and the notices */
     cadre_status code;
     uint32_t queued_before;
-    uint8_t *bytes; /* a packed agent_down, or a text; owned; NULL: none */
+    uint8_t *bytes; /* a packed agent_down, a text, a checkpoint; owned; NULL: none */
     size_t size;
 };
 

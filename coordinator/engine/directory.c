@@ -253,16 +253,6 @@ void directory_note_ended(struct directory *directory)
     directory->ended++;
 }
 
-struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep)
-{
-    for (size_t i = 0; directory->ended > keep && i < directory->count; i++) {
-        if (job_state_is_final(directory->entries[i]->state)) {
-            return directory->entries[i];
-        }
-    }
-    return NULL;
-}
-
 void directory_remove(struct directory *directory, struct job_id id)
 {
     size_t at = lower_bound(directory, id);
@@ -315,11 +305,11 @@ cadre_status directory_checkpoint_add(struct directory_entry *entry,
     return CADRE_OK;
 }
 
-const struct core_checkpoint *directory_checkpoint_surplus(const struct directory_entry *entry)
+size_t directory_checkpoints_surplus(const struct directory_entry *entry)
 {
     uint32_t kept = entry->spec.checkpoints_kept > 0 ? entry->spec.checkpoints_kept
                                                      : LIMIT_CHECKPOINTS_KEPT_DEFAULT;
-    return entry->checkpoint_count > kept ? &entry->checkpoints[0] : NULL;
+    return entry->checkpoint_count > kept ? entry->checkpoint_count - kept : 0;
 }
 
 const struct core_checkpoint *directory_checkpoint_before(

@@ -126,16 +126,14 @@ struct directory_entry *directory_find(const struct directory *directory, struct
 /* The entry has its final state now, or was added with it. */
 void directory_note_ended(struct directory *directory);
 
-/* The oldest entry that ended, when more than `keep` have; else NULL. */
-struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep);
 /* Frees the entry of a job that ended. */
 void directory_remove(struct directory *directory, struct job_id id);
 
 /* The newest of the entry, or one that was added before. */
 cadre_status directory_checkpoint_add(struct directory_entry *entry,
     const struct core_checkpoint *checkpoint, struct cadre_error *error);
-/* The oldest, when the entry has more than its spec keeps; else NULL. */
-const struct core_checkpoint *directory_checkpoint_surplus(const struct directory_entry *entry);
+/* How many of the oldest are beyond what its spec keeps. */
+size_t directory_checkpoints_surplus(const struct directory_entry *entry);
 /* Of those that are kept. */
 void directory_checkpoint_drop_oldest(struct directory_entry *entry);
 /* The checkpoint of this position, if there is one, was found damaged. */

@@ -213,6 +213,7 @@ void engine_close(struct engine *engine)
     free(engine->turn.items);
     free(engine->changed);
     free(engine->surplus_of);
+    free(engine->removals.items);
     engine_forget_workers(engine);
     free(engine->task_infos);
     free(engine->core_memory);
@@ -279,9 +280,9 @@ static void engine_show(
 static void forget_kept(struct engine *engine, struct link_id link, const struct agent_hello *hello)
 {
     for (size_t i = 0; i < hello->kept_count; i++) {
-        enum job_state state;
-        bool attempts = core_job_state(engine->core, hello->kept[i], &state);
-        if (!attempts || state == JOB_QUEUED) {
+        struct core_job_view view;
+        bool attempts = core_job(engine->core, hello->kept[i], &view);
+        if (!attempts || (view.state == JOB_QUEUED && !view.behind)) {
             engine_add_forget(engine, hello->kept[i], link);
         }
     }
@@ -365,7 +366,5 @@ uint64_t engine_wake_us(const struct engine *engine)
     }
     uint64_t wake_us = hold_real_time(&engine->hold, core_wake_us(engine->core));
     uint64_t sync_us = engine_sync_due_us(engine);
-    wake_us = wake_us < sync_us ? wake_us : sync_us;
-    bool surplus = engine->surplus && engine->surplus_us > 0;
-    return surplus && engine->surplus_us < wake_us ? engine->surplus_us : wake_us;
+    return wake_us < sync_us ? wake_us : sync_us;
 }

@@ -31,6 +31,13 @@ struct turn_placements {
     struct placements of;
 };
 
+/* What is not kept any more: recorded with the turn, and removed once that is sent. */
+struct turn_removals {
+    struct core_record *items;
+    size_t count;
+    size_t capacity;
+};
+
 /* Events of this turn. */
 struct turn_event;
 struct turn_history {
@@ -92,14 +99,14 @@ struct engine {
     struct turn_history history; /* of this turn: stored after its records */
     bool unsynced;               /* records wait for a sync, since: */
     uint64_t unsynced_us;
+    bool ends_unsynced;  /* an end of a task is among them, or that a job is queued again */
     bool surplus;        /* a job may have more checkpoints than it keeps: */
     bool surplus_of_all; /* any of them, or: */
     struct job_id *surplus_of;
     size_t surplus_count;
     size_t surplus_capacity;
-    bool surplus_jobs;   /* more jobs may have ended than are kept */
-    uint64_t surplus_us; /* the time of the next try */
-    bool sending;        /* in the sink: no event is allowed now */
+    struct turn_removals removals;
+    bool sending; /* in the sink: no event is allowed now */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
     struct job_id *changed;             /* jobs whose watchers are notified, once, in this turn */
@@ -133,11 +140,11 @@ void engine_note_stored(struct engine *engine);
 /* held.c: NULL: there is no such job, or it is not stored yet. */
 struct directory_entry *engine_find_stored(const struct engine *engine, struct job_id job);
 
-/* shared_log.c: records of the turn, the last `events` of which are events, and of turns before it
- * whose records could wait become an entry of the log, if something waits for them or those of
- * before are `due`. */
+/* shared_log.c: records of the turn, the events of the turn among them, and of turns before it whose
+ * records could wait become an entry of the log, if something waits for them; else events and what
+ * could wait do when they are due. */
 cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
-    size_t count, size_t events, bool due, struct cadre_error *error);
+    size_t count, const struct store_record *events, struct cadre_error *error);
 /* shared_log.c: the entry that the action waits for; 0: it is sent at once. */
 uint64_t engine_log_awaited(struct engine *engine, const struct core_action *action);
 /* shared_log.c: the same of the notice that the job has changed. */
@@ -232,11 +239,12 @@ void engine_count_steps(struct engine *engine, struct directory_entry *entry);
 
 /* checkpoints.c: the job has more than it keeps. */
 void engine_note_surplus(struct engine *engine, struct job_id job);
-/* checkpoints.c: those that are beyond what their job keeps are dropped, and the sink is called. */
-cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *error);
-
-/* forget.c: those beyond what is kept. */
-cadre_status engine_forget_surplus(struct engine *engine, struct cadre_error *error);
+/* removals.c: finds what is not kept beyond this turn: checkpoints, and jobs that ended. It
+ * replaces what was found before. */
+cadre_status engine_find_removals(struct engine *engine, struct cadre_error *error);
+/* removals.c: their records are stored, and no message that waits names them: they go, and the sink
+ * is called for each. */
+void engine_remove(struct engine *engine);
 
 /* verify.c: frees the last page. */
 void engine_audit_free(struct audit *audit);

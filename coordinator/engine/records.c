@@ -80,7 +80,7 @@ static void note_checkpoint(
     if (checkpoint->digest != 0 && checkpoint->position >= entry->verified.position) {
         entry->verified = (struct verified){checkpoint->position, checkpoint->digest};
     }
-    if (directory_checkpoint_surplus(entry) != NULL) {
+    if (directory_checkpoints_surplus(entry) > 0) {
         engine_note_surplus(engine, entry->id);
     }
 }
@@ -174,6 +174,11 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
+        break;
+    case CORE_RECORD_CHECKPOINT_DROPPED:
+    case CORE_RECORD_FORGOTTEN:
+    case CORE_RECORD_TERM:
+        CADRE_ASSERT(false); /* the engine's, of no step */
         break;
     }
     engine_history_record(engine, entry, record, placements);

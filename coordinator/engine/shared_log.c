@@ -114,20 +114,24 @@ static void note_awaited(struct engine *engine)
 }
 
 cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
-    size_t count, size_t events, bool due, struct cadre_error *error)
+    size_t count, const struct store_record *events, struct cadre_error *error)
 {
+    bool due = engine_sync_due_us(engine) <= engine->now_us;
+    size_t event_count = engine->history.count;
     engine->log.waits = turn_awaits_entry(engine);
     if (engine->log.waits) {
         CADRE_TRY(append(engine, records, count, true, error));
         note_awaited(engine);
+        engine->term_unstored = false;
         return CADRE_OK;
     }
+    engine->removals.count = 0; /* they wait for an entry */
     CADRE_TRY(keep_lagging(engine, error));
-    if (events > 0 && !engine->unsynced) {
+    if (event_count > 0 && !engine->unsynced) {
         engine->unsynced = true;
         engine->unsynced_us = engine->now_us;
     }
-    return due ? append(engine, records + (count - events), events, false, error) : CADRE_OK;
+    return due ? append(engine, events, event_count, false, error) : CADRE_OK;
 }
 
 /* ---- messages ---- */
@@ -260,11 +264,22 @@ static void send_item(struct engine *engine, const struct delayed_item *item)
             engine->sink.job_changed(engine->user, item->job);
         }
         break;
+    case DELAYED_FORGOTTEN:
+        engine->sink.job_forgotten(engine->user, item->job);
+        break;
+    case DELAYED_DROPPED:
+        engine->sink.checkpoint_dropped(
+            engine->user, item->job, (const struct core_checkpoint *)(const void *)item->bytes);
+        break;
     case DELAYED_SUBMITTED:
-        engine_show_submitted(engine, entry);
+        if (entry != NULL) {
+            engine_show_submitted(engine, entry);
+        }
         break;
     case DELAYED_ENDED:
-        engine_show_ended(entry);
+        if (entry != NULL) {
+            engine_show_ended(entry);
+        }
         break;
     }
 }

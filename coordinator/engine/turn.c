@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
+#include "coordinator/engine/synced_first.h"
 
 /* A core that requests "now" more often than this in one event is looping. */
 #define TICKS_PER_STEP_MAX 100000
@@ -145,55 +146,83 @@ static void note_synced(struct engine *engine, bool synced)
     }
 }
 
-/* One transaction for every record of the turn. */
-static cadre_status engine_commit(struct engine *engine, struct cadre_error *error)
+static size_t count_records(const struct engine *engine)
 {
-    bool sync = engine_sync_due_us(engine) <= engine->now_us;
-    size_t count = engine->history.count;
+    size_t count = engine->history.count + engine->removals.count + (engine->term_unstored ? 1 : 0);
     for (size_t i = 0; i < engine->turn.count; i++) {
         count += engine->turn.items[i].type == CORE_ACTION_RECORD ? 1 : 0;
     }
-    if (count == 0 && !sync && engine->options.log == NULL) {
-        return CADRE_OK;
-    }
-    CADRE_FREE_AT_EXIT struct store_record *records = calloc(count + 1, sizeof *records);
-    if (records == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to commit %zu records", count);
-    }
+    return count;
+}
+
+/* The start of the coordinator before all else, and what is not kept any more after it. */
+static void fill_records(
+    const struct engine *engine, const struct core_record *term, struct store_record *records)
+{
     size_t filled = 0;
+    if (engine->term_unstored) {
+        records[filled++] = (struct store_record){.record = term};
+    }
     for (size_t i = 0; i < engine->turn.count; i++) {
         if (engine->turn.items[i].type == CORE_ACTION_RECORD) {
             engine_fill_record(engine, i, &records[filled++]);
-            sync = sync || engine->turn.items[i].record.sync;
         }
     }
     for (size_t i = 0; i < engine->history.count; i++) {
         engine_history_fill(engine, i, &records[filled++]);
     }
+    for (size_t i = 0; i < engine->removals.count; i++) {
+        records[filled++] = (struct store_record){.record = &engine->removals.items[i]};
+    }
+}
+
+/* Whether the turn is on the disk before it is sent. `ends_wait`: ends of tasks are not there yet.
+ */
+static bool wants_sync(
+    const struct engine *engine, bool ends_wait, const struct store_record *records, size_t count)
+{
+    bool sync = engine_sync_due_us(engine) <= engine->now_us ||
+                (ends_wait && synced_first_tells(&engine->turn));
+    for (size_t i = 0; i < count && !sync; i++) {
+        sync = records[i].record != NULL && records[i].record->sync;
+    }
+    return sync;
+}
+
+/* One transaction for every record of the turn. */
+static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
+{
+    const struct core_record term = {
+        .type = CORE_RECORD_TERM, .sync = true, .start = engine->term.start};
+    bool ends_wait = engine->ends_unsynced || synced_first_records(&engine->turn);
+    CADRE_TRY(engine_find_removals(engine, error));
+    size_t count = count_records(engine);
+    CADRE_FREE_AT_EXIT struct store_record *records = calloc(count + 1, sizeof *records);
+    if (records == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to commit %zu records", count);
+    }
+    fill_records(engine, &term, records);
+    bool sync = wants_sync(engine, ends_wait, records, count);
     if (engine->options.log != NULL) {
-        bool due = engine_sync_due_us(engine) <= engine->now_us;
-        size_t events = engine->history.count;
+        const struct store_record *events =
+            records + (count - engine->removals.count - engine->history.count);
         engine_count_turn(engine);
-        return engine_log_turn(engine, records, filled, events, due, error);
+        return engine_log_turn(engine, records, count, events, error);
+    }
+    if (count == 0 && !sync) {
+        return CADRE_OK;
     }
     uint64_t began_us = clock_monotonic_us();
-    CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
+    CADRE_TRY(engine->store->ops->commit(engine->store, records, count, sync, error));
     engine_count_turn(engine);
     histogram_add(&engine->counts.commit, clock_monotonic_us() - began_us);
     engine->counts.commits++;
     engine->history.count = 0;
+    engine->term_unstored = false;
+    engine->ends_unsynced = ends_wait && !sync;
     note_synced(engine, sync);
     return CADRE_OK;
-}
-
-static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
-{
-    if (engine->term_unstored) {
-        CADRE_TRY(engine->store->ops->begin_term(engine->store, engine->term.start, error));
-        engine->term_unstored = false;
-    }
-    return engine_commit(engine, error);
 }
 
 static struct newest_messages *newest_messages(void *user, struct job_id job)
@@ -212,38 +241,10 @@ static void count_releases(struct engine *engine, uint64_t releases)
     engine->arrived_us = 0;
 }
 
-static cadre_status drop_surplus(struct engine *engine, struct cadre_error *error)
-{
-    CADRE_TRY(engine_drop_surplus(engine, error));
-    if (engine->surplus_jobs) {
-        CADRE_TRY(engine_forget_surplus(engine, error));
-        engine->surplus_jobs = false;
-    }
-    return CADRE_OK;
-}
-
-/* What is not kept any more goes last, because no message that was sent names it. Without room on
- * the disk it stays for a while. */
-static cadre_status clean_up(struct engine *engine, struct cadre_error *error)
-{
-    if (engine->surplus_us > engine->now_us) {
-        return CADRE_OK;
-    }
-    engine->surplus_us = 0;
-    cadre_status status = drop_surplus(engine, error);
-    if (status != CADRE_RESOURCE_EXHAUSTED || engine->options.retry_us == 0) {
-        return status;
-    }
-    engine->surplus = true;
-    engine->surplus_us = engine->now_us + engine->options.retry_us;
-    return CADRE_OK;
-}
-
 static bool is_idle(const struct engine *engine)
 {
-    bool surplus = engine->surplus && engine->surplus_us <= engine->now_us;
     return engine->turn.count == 0 && engine->history.count == 0 && engine->changed_count == 0 &&
-           !surplus && !engine->term_unstored && !engine->hold.held &&
+           !engine->surplus && !engine->term_unstored && !engine->hold.held &&
            !engine_log_has_stored(engine) && engine_sync_due_us(engine) > engine->now_us;
 }
 
@@ -273,7 +274,6 @@ static void send_turn(struct engine *engine)
     outdated_note(&engine->turn, &newest);
     for (size_t i = 0; i < engine->turn.count && engine->broken == CADRE_OK; i++) {
         const struct core_action *action = &engine->turn.items[i];
-        engine->surplus_jobs = engine->surplus_jobs || action->type == CORE_ACTION_JOB_ENDED;
         if (action->type != CORE_ACTION_RECORD && !outdated_is(&engine->turn, i, &newest)) {
             engine_send(engine, action);
             releases += outdated_is_message(action, CORE_MESSAGE_RELEASE) ? 1 : 0;
@@ -309,8 +309,8 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
     engine->sending = true;
     engine_log_send_stored(engine);
     send_turn(engine);
-    if (engine->broken == CADRE_OK && clean_up(engine, error) != CADRE_OK) {
-        engine_break(engine, error);
+    if (engine->broken == CADRE_OK) {
+        engine_remove(engine);
     }
     engine->sending = false;
     if (engine->broken != CADRE_OK) {

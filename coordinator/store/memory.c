@@ -16,7 +16,8 @@
 struct held_job {
     struct held_job *next; /* in order of id */
     struct job_id id;
-    bool synced; /* the job itself is durable */
+    bool synced;    /* the job itself is durable */
+    bool forgotten; /* since the last sync: it is there only for a loss of the tail */
     struct memory_job now;
     struct memory_job *durable; /* NULL: nothing changed since the last sync */
     void *spec;
@@ -43,6 +44,7 @@ struct memory_store {
     struct held_culprits culprits;
     struct held_job *jobs;
     struct term term;
+    uint64_t start_durable;
     uint8_t secret[STORE_SECRET_BYTES];
     uint64_t job_id_max;
     uint64_t job_id_max_durable;
@@ -63,10 +65,17 @@ static struct held_job **link_to_job(struct memory_store *memory, struct job_id 
     return at;
 }
 
-static struct held_job *store_memory_find(struct memory_store *memory, struct job_id id)
+/* NULL: there is no such job, forgotten or not. */
+static struct held_job *find_held(struct memory_store *memory, struct job_id id)
 {
     struct held_job *job = *link_to_job(memory, id);
     return job != NULL && job->id.n == id.n ? job : NULL;
+}
+
+static struct held_job *store_memory_find(struct memory_store *memory, struct job_id id)
+{
+    struct held_job *job = find_held(memory, id);
+    return job != NULL && !job->forgotten ? job : NULL;
 }
 
 static cadre_status store_memory_get(struct memory_store *memory, struct job_id id,
@@ -120,7 +129,7 @@ static cadre_status add_job(
     struct memory_store *memory, const struct store_record *record, struct cadre_error *error)
 {
     struct job_id id = record->record->job;
-    if (store_memory_find(memory, id) != NULL) {
+    if (find_held(memory, id) != NULL) {
         return cadre_error_set(
             error, CADRE_INTERNAL, "the store has job %llu already", (unsigned long long)id.n);
     }
@@ -168,7 +177,8 @@ static bool is_drain(const struct store_record *record)
 
 static bool is_of_no_job(const struct store_record *record)
 {
-    return is_drain(record) || is_of_type(record, CORE_RECORD_CULPRIT);
+    return is_drain(record) || is_of_type(record, CORE_RECORD_CULPRIT) ||
+           is_of_type(record, CORE_RECORD_TERM);
 }
 
 static struct job_id job_of(const struct store_record *record)
@@ -256,9 +266,16 @@ static cadre_status memory_prepare(struct memory_store *memory, const struct sto
         return add_job(memory, record, error);
     }
     struct held_job *job = store_memory_find(memory, id);
+    if (job == NULL && is_of_type(record, CORE_RECORD_CHECKPOINT_DROPPED)) {
+        return CADRE_OK;
+    }
     if (job == NULL) {
         return cadre_error_set(error, CADRE_INTERNAL,
             "a record names job %llu, which the store does not have", (unsigned long long)id.n);
+    }
+    if (is_of_type(record, CORE_RECORD_FORGOTTEN)) {
+        job->forgotten = true; /* records of it that follow are refused */
+        return CADRE_OK;
     }
     if (!sync) {
         CADRE_TRY(keep_durable(job, error));
@@ -276,7 +293,14 @@ static void memory_apply(struct memory_store *memory, const struct store_record 
         apply_culprit(memory, &record->record->culprit);
         return;
     }
-    struct held_job *job = store_memory_find(memory, job_of(record));
+    if (is_of_type(record, CORE_RECORD_TERM)) {
+        memory->term.start = record->record->start;
+        return;
+    }
+    struct held_job *job = find_held(memory, job_of(record));
+    if (job == NULL) {
+        return; /* a checkpoint of it that is not there is dropped */
+    }
     if (record->record != NULL) {
         memory_job_apply(&job->now, record);
     } else {
@@ -289,7 +313,7 @@ static void memory_apply(struct memory_store *memory, const struct store_record 
 
 static void memory_settle(struct memory_store *memory, const struct store_record *record)
 {
-    struct held_job *job = store_memory_find(memory, job_of(record));
+    struct held_job *job = find_held(memory, job_of(record));
     if (job != NULL) {
         memory_job_settle(&job->now);
     }
@@ -297,11 +321,31 @@ static void memory_settle(struct memory_store *memory, const struct store_record
 
 static void sync_all(struct memory_store *memory)
 {
-    for (struct held_job *job = memory->jobs; job != NULL; job = job->next) {
+    struct held_job **at = &memory->jobs;
+    while (*at != NULL) {
+        struct held_job *job = *at;
+        if (job->forgotten) {
+            *at = job->next;
+            free_job(job);
+            continue;
+        }
         job->synced = true;
         drop_durable(job);
+        at = &job->next;
     }
     memory->job_id_max_durable = memory->job_id_max;
+    memory->start_durable = memory->term.start;
+}
+
+/* Of a commit that failed. */
+static void take_back(struct memory_store *memory, const struct store_record *record)
+{
+    if (is_of_type(record, CORE_RECORD_JOB)) {
+        remove_job(memory, record->record->job);
+    } else if (is_of_type(record, CORE_RECORD_FORGOTTEN)) {
+        struct held_job *job = find_held(memory, record->record->job);
+        job->forgotten = false;
+    }
 }
 
 static cadre_status memory_commit(struct store *store, const struct store_record *records,
@@ -319,8 +363,8 @@ static cadre_status memory_commit(struct store *store, const struct store_record
         memory_apply(memory, &records[i]);
     }
     for (size_t i = prepared; i > 0; i--) {
-        if (status != CADRE_OK && is_of_type(&records[i - 1], CORE_RECORD_JOB)) {
-            remove_job(memory, records[i - 1].record->job);
+        if (status != CADRE_OK) {
+            take_back(memory, &records[i - 1]);
         }
     }
     for (size_t i = 0; i < count; i++) {
@@ -354,7 +398,9 @@ static cadre_status memory_load(struct store *store,
     void *user, struct cadre_error *error)
 {
     for (const struct held_job *job = memory_of(store)->jobs; job != NULL; job = job->next) {
-        CADRE_TRY(visit_job(job, visit, user, error));
+        if (!job->forgotten) {
+            CADRE_TRY(visit_job(job, visit, user, error));
+        }
     }
     return CADRE_OK;
 }
@@ -416,28 +462,6 @@ static cadre_status memory_history(struct store *store, struct job_id id, uint64
     return CADRE_OK;
 }
 
-static cadre_status memory_drop_checkpoint(
-    struct store *store, struct job_id id, uint64_t position, struct cadre_error *error)
-{
-    struct held_job *job;
-    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
-    CADRE_TRY(keep_durable(job, error));
-    if (!memory_job_drop_checkpoint(&job->now, position)) {
-        return cadre_error_set(error, CADRE_NOT_FOUND,
-            "the store has no checkpoint of job %llu at step %llu", (unsigned long long)id.n,
-            (unsigned long long)position);
-    }
-    return CADRE_OK;
-}
-
-static cadre_status memory_forget(struct store *store, struct job_id id, struct cadre_error *error)
-{
-    struct held_job *job;
-    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
-    remove_job(memory_of(store), id);
-    return CADRE_OK;
-}
-
 static cadre_status memory_drains(struct store *store,
     void (*visit)(void *user, const struct core_drained *drained), void *user,
     struct cadre_error *error)
@@ -472,16 +496,6 @@ static struct term memory_term(const struct store *store)
     return memory_of(store)->term;
 }
 
-static cadre_status memory_begin_term(
-    struct store *store, uint64_t start, struct cadre_error *error)
-{
-    struct term *term = &memory_of(store)->term;
-    (void)error;
-    CADRE_ASSERT(start > term->start);
-    term->start = start;
-    return CADRE_OK;
-}
-
 static uint64_t memory_job_id_max(const struct store *store)
 {
     return memory_of(store)->job_id_max;
@@ -511,13 +525,10 @@ static const struct store_ops memory_ops = {.name = "memory",
     .ledger = memory_ledger,
     .history = memory_history,
     .checkpoints = memory_checkpoints,
-    .drop_checkpoint = memory_drop_checkpoint,
-    .forget = memory_forget,
     .drains = memory_drains,
     .culprits = memory_culprits,
     .secret = memory_secret,
     .term = memory_term,
-    .begin_term = memory_begin_term,
     .job_id_max = memory_job_id_max,
     .close = memory_close};
 
@@ -551,6 +562,7 @@ void store_memory_lose_tail(struct store *store)
             free_job(job);
             continue;
         }
+        job->forgotten = false;
         if (job->durable != NULL) {
             memory_job_free(&job->now);
             job->now = *job->durable;
@@ -560,4 +572,5 @@ void store_memory_lose_tail(struct store *store)
         at = &job->next;
     }
     memory->job_id_max = memory->job_id_max_durable;
+    memory->term.start = memory->start_durable;
 }

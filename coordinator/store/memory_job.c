@@ -160,6 +160,9 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_CULPRIT: /* of no job */
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
+    case CORE_RECORD_CHECKPOINT_DROPPED:
+    case CORE_RECORD_FORGOTTEN:
+    case CORE_RECORD_TERM:
         break;
     }
     *ret_extra = 0;
@@ -537,13 +540,13 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
     case CORE_RECORD_DIVERGED:
         restore->diverged = core->diverged;
         break;
-    case CORE_RECORD_JOB: /* memory_job_init did it */
-    case CORE_RECORD_CULPRIT:
-    case CORE_RECORD_DRAINED:
-    case CORE_RECORD_UNDRAINED:
+    case CORE_RECORD_CHECKPOINT_DROPPED:
+        memory_job_drop_checkpoint(job, core->dropped);
         break;
     case CORE_RECORD_ENDED:
         apply_ended(job, record);
+        break;
+    default: /* JOB, of which memory_job_init had all; FORGOTTEN and those of no job: the store's */
         break;
     }
 }

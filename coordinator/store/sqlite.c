@@ -49,6 +49,15 @@ static cadre_status write_all(struct sqlite_store *sqlite, const struct store_re
     return CADRE_OK;
 }
 
+static void note_facts(struct ledger_facts *facts, const struct core_record *record)
+{
+    if (record->type == CORE_RECORD_JOB && record->job.n > facts->job_id_max) {
+        facts->job_id_max = record->job.n;
+    } else if (record->type == CORE_RECORD_TERM) {
+        facts->starts = record->start;
+    }
+}
+
 static cadre_status sqlite_commit(struct store *store, const struct store_record *records,
     size_t count, bool sync, struct cadre_error *error)
 {
@@ -68,10 +77,8 @@ static cadre_status sqlite_commit(struct store *store, const struct store_record
         return status;
     }
     for (size_t i = 0; i < count; i++) {
-        const struct core_record *record = records[i].record;
-        if (record != NULL && record->type == CORE_RECORD_JOB &&
-            record->job.n > sqlite->facts.job_id_max) {
-            sqlite->facts.job_id_max = record->job.n;
+        if (records[i].record != NULL) {
+            note_facts(&sqlite->facts, records[i].record);
         }
     }
     return CADRE_OK;
@@ -82,26 +89,6 @@ static struct term sqlite_term(const struct store *store)
     const struct sqlite_store *sqlite = sqlite_of(store);
     return (struct term){
         .cluster = sqlite->facts.cluster, .start = sqlite->facts.starts, .nonce = sqlite->nonce};
-}
-
-static cadre_status sqlite_begin_term(
-    struct store *store, uint64_t start, struct cadre_error *error)
-{
-    struct sqlite_store *sqlite = sqlite_of(store);
-    CADRE_ASSERT(start > sqlite->facts.starts);
-    CADRE_TRY(set_sync(sqlite, true, error));
-    CADRE_TRY(statements_run(&sqlite->statements, STATEMENT_BEGIN, error));
-    bind_u64(sqlite->statements.prepared[STATEMENT_STARTS], 1, start);
-    cadre_status status = statements_update_meta(&sqlite->statements, STATEMENT_STARTS, error);
-    if (status == CADRE_OK) {
-        status = statements_run(&sqlite->statements, STATEMENT_COMMIT, error);
-    }
-    if (status != CADRE_OK) {
-        (void)statements_run(&sqlite->statements, STATEMENT_ROLLBACK, NULL);
-        return status;
-    }
-    sqlite->facts.starts = start;
-    return CADRE_OK;
 }
 
 static cadre_status sqlite_load(struct store *store,
@@ -146,17 +133,6 @@ static cadre_status sqlite_checkpoints(struct store *store, struct job_id job,
     return statements_checkpoints(&sqlite_of(store)->statements, job, visit, user, error);
 }
 
-static cadre_status sqlite_drop_checkpoint(
-    struct store *store, struct job_id job, uint64_t position, struct cadre_error *error)
-{
-    return statements_drop_checkpoint(&sqlite_of(store)->statements, job, position, error);
-}
-
-static cadre_status sqlite_forget(struct store *store, struct job_id job, struct cadre_error *error)
-{
-    return statements_forget(&sqlite_of(store)->statements, job, error);
-}
-
 static cadre_status sqlite_drains(struct store *store,
     void (*visit)(void *user, const struct core_drained *drained), void *user,
     struct cadre_error *error)
@@ -199,13 +175,10 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .ledger = sqlite_ledger,
     .history = sqlite_history,
     .checkpoints = sqlite_checkpoints,
-    .drop_checkpoint = sqlite_drop_checkpoint,
-    .forget = sqlite_forget,
     .drains = sqlite_drains,
     .culprits = sqlite_culprits,
     .secret = sqlite_secret,
     .term = sqlite_term,
-    .begin_term = sqlite_begin_term,
     .job_id_max = sqlite_job_id_max,
     .close = sqlite_close};
 

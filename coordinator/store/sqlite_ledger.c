@@ -296,29 +296,3 @@ cadre_status statements_checkpoints(struct statements *statements, struct job_id
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoint WHERE job = ?1 ORDER BY position", job,
         visit_checkpoint, &visitors, error);
 }
-
-cadre_status statements_drop_checkpoint(
-    struct statements *statements, struct job_id job, uint64_t position, struct cadre_error *error)
-{
-    bind_u64(statements->prepared[STATEMENT_DROP_CHECKPOINT], 1, job.n);
-    bind_u64(statements->prepared[STATEMENT_DROP_CHECKPOINT], 2, position);
-    CADRE_TRY(statements_run(statements, STATEMENT_DROP_CHECKPOINT, error));
-    if (sqlite3_changes(statements->database) == 0) {
-        return cadre_error_set(error, CADRE_NOT_FOUND,
-            "the store %s has no checkpoint of job %llu at step %llu", statements->path,
-            (unsigned long long)job.n, (unsigned long long)position);
-    }
-    return CADRE_OK;
-}
-
-cadre_status statements_forget(
-    struct statements *statements, struct job_id job, struct cadre_error *error)
-{
-    bind_u64(statements->prepared[STATEMENT_FORGET], 1, job.n);
-    CADRE_TRY(statements_run(statements, STATEMENT_FORGET, error)); /* its records go with it */
-    if (sqlite3_changes(statements->database) == 0) {
-        return cadre_error_set(error, CADRE_NOT_FOUND, "the store %s has no job %llu",
-            statements->path, (unsigned long long)job.n);
-    }
-    return CADRE_OK;
-}

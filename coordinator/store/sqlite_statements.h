@@ -274,12 +274,6 @@ cadre_status statements_ledger(struct statements *statements, struct job_id job,
 cadre_status statements_checkpoints(struct statements *statements, struct job_id job,
     void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
     struct cadre_error *error);
-/* As store_ops.drop_checkpoint. */
-cadre_status statements_drop_checkpoint(
-    struct statements *statements, struct job_id job, uint64_t position, struct cadre_error *error);
-/* As store_ops.forget. */
-cadre_status statements_forget(
-    struct statements *statements, struct job_id job, struct cadre_error *error);
 /* The ledger's own row. */
 struct ledger_facts {
     uint64_t job_id_max;

@@ -411,6 +411,21 @@ static cadre_status write_culprit(
     return statements_run(statements, which, error);
 }
 
+static cadre_status write_term(
+    struct statements *statements, uint64_t start, struct cadre_error *error)
+{
+    bind_u64(statements->prepared[STATEMENT_STARTS], 1, start);
+    return statements_update_meta(statements, STATEMENT_STARTS, error);
+}
+
+/* All records of the job go with its row. */
+static cadre_status write_forgotten(
+    struct statements *statements, struct job_id job, struct cadre_error *error)
+{
+    bind_u64(statements->prepared[STATEMENT_FORGET], 1, job.n);
+    return statements_run_one(statements, STATEMENT_FORGET, job, error);
+}
+
 cadre_status statements_write(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
@@ -469,6 +484,12 @@ cadre_status statements_write(
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
         return write_drain(statements, core, error);
+    case CORE_RECORD_CHECKPOINT_DROPPED:
+        return run_for_job(statements, STATEMENT_DROP_CHECKPOINT, core->job, core->dropped, error);
+    case CORE_RECORD_FORGOTTEN:
+        return write_forgotten(statements, core->job, error);
+    case CORE_RECORD_TERM:
+        return write_term(statements, core->start, error);
     }
     CADRE_ASSERT(false);
     return CADRE_INTERNAL;

@@ -5,7 +5,8 @@
  * A commit is one transaction: all of its records or none. With `sync` it is on disk when the call
  * returns, with all commits before it; without, it survives the death of the process, but that of
  * the machine only once a following one is synced. A machine that died leaves always a prefix.
- * INTERNAL: a record of a job that the store does not have, or a duplicate. */
+ * INTERNAL: a record of a job that the store does not have, or a duplicate. Nothing is written
+ * beside commits: a store that gets the same commits has the same rows. */
 #ifndef CADRE_COORDINATOR_STORE_H
 #define CADRE_COORDINATOR_STORE_H
 
@@ -154,11 +155,6 @@ struct store_ops {
     cadre_status (*checkpoints)(struct store *store, struct job_id job,
         void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
         struct cadre_error *error);
-    /* Removes one of them. */
-    cadre_status (*drop_checkpoint)(
-        struct store *store, struct job_id job, uint64_t position, struct cadre_error *error);
-    /* Removes a job that ended, with all its records. */
-    cadre_status (*forget)(struct store *store, struct job_id job, struct cadre_error *error);
     /* The workers that clients have drained, in no order. DATA_LOSS: one of them is damaged. */
     cadre_status (*drains)(struct store *store,
         void (*visit)(void *user, const struct core_drained *drained), void *user,
@@ -172,8 +168,6 @@ struct store_ops {
     /* The newest start of the coordinator that is recorded, 0: none, with the nonce of this store's
      * opening. */
     struct term (*term)(const struct store *store);
-    /* Records a start of a higher number: durable when it returns. */
-    cadre_status (*begin_term)(struct store *store, uint64_t start, struct cadre_error *error);
     /* The highest job id ever given out. */
     uint64_t (*job_id_max)(const struct store *store);
     void (*close)(struct store *store); /* accepts NULL */

@@ -22,6 +22,15 @@ void check_cores(struct sim *sim, uint32_t agent, bool whole)
     }
 }
 
+/* The worker forgets the task once it has this: an end that was recorded is durable. */
+static bool end_is_durable(const struct job *job, struct task_ref ref)
+{
+    const struct core_restore_task *stored = &job->stored->tasks[ref.slot];
+    const struct core_restore_task *durable = &job->durable->tasks[ref.slot];
+    return stored->incarnation != ref.incarnation || !stored->gone ||
+           (durable->incarnation == ref.incarnation && durable->gone);
+}
+
 /* Persist, then send: the record of what is about to be sent is durable (protocol, section 4). */
 void check_sent(struct sim *sim, const struct core_action *action)
 {
@@ -44,6 +53,16 @@ void check_sent(struct sim *sim, const struct core_action *action)
         job = job_by_id(sim, action->job);
         durable = job->durable->ended;
         what = "an end";
+        break;
+    case CORE_ACTION_STOP_TASK:
+        job = job_by_id(sim, action->stop_task.task.job);
+        durable = job == NULL || end_is_durable(job, action->stop_task.task);
+        what = "the acknowledgement of a task's end";
+        break;
+    case CORE_ACTION_FORGET_JOB:
+        job = job_by_id(sim, action->forget_job.job);
+        durable = job == NULL || job->stored->started || !job->durable->started;
+        what = "a forget";
         break;
     case CORE_ACTION_NOTIFY_JOB:
         job = job_by_id(sim, action->notify_job.job);

@@ -54,6 +54,7 @@ void coordinator_boot(struct sim *sim)
     c->pause.on = false;
     c->hold = (struct hold){0};
     c->sync_armed = false;
+    c->ends_unsynced = false; /* the first turn, which stores the term, syncs what is left */
     c->tick_at_us = UINT64_MAX;
     c->submitting = SIM_NONE;
 }
@@ -105,11 +106,24 @@ static bool is_lost(struct sim *sim, const struct core_record *record)
     }
 }
 
+/* As coordinator/engine: ends of tasks that wait for a sync, and a worker is to forget one. */
+static bool ends_wait(const struct coordinator *c)
+{
+    return c->ends_unsynced || synced_first_records(&c->turn);
+}
+
+static bool ends_are_forgotten(struct sim *sim)
+{
+    const struct coordinator *c = &sim->coordinator;
+    return ends_wait(c) && synced_first_tells(&c->turn) &&
+           !mutant_goes_on(sim, MUTANT_END_UNSYNCED);
+}
+
 /* One transaction. */
 static void write_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
-    bool sync = false;
+    bool sync = c->term_unstored || ends_are_forgotten(sim);
     for (size_t i = 0; i < c->turn.count; i++) {
         const struct core_action *action = &c->turn.items[i];
         if (action->type == CORE_ACTION_RECORD && !is_lost(sim, &action->record)) {
@@ -121,6 +135,7 @@ static void write_turn(struct sim *sim)
         }
     }
     store_commit(sim, sync);
+    c->ends_unsynced = ends_wait(c) && !sync;
     if (c->term_unstored && !mutant_goes_on(sim, MUTANT_TERM_UNRECORDED)) {
         sim->disk.term_start = c->term.start;
         c->term_unstored = false;
@@ -149,6 +164,7 @@ void coordinator_sync(struct sim *sim)
         fail(sim, &error);
     } else {
         c->sync_armed = false;
+        c->ends_unsynced = false;
         store_sync(sim);
     }
 }
@@ -333,7 +349,8 @@ static bool commit_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     struct cadre_error error = {.code = CADRE_OK};
-    if ((c->term_unstored || has_records(&c->turn)) && store_can_write(sim, &error) != CADRE_OK) {
+    bool writes = c->term_unstored || has_records(&c->turn) || ends_are_forgotten(sim);
+    if (writes && store_can_write(sim, &error) != CADRE_OK) {
         if (is_ignored(sim, error.code)) {
             return true;
         }

@@ -14,6 +14,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_CHECKPOINT_UNRECORDED] = {"checkpoint-unrecorded", "PERSIST, PREEMPT", 0, NULL},
     [MUTANT_DONE_UNRECORDED] = {"done-unrecorded", "PERSIST", 0, NULL},
     [MUTANT_DRAIN_UNRECORDED] = {"drain-unrecorded", "DRAINED", 0, NULL},
+    [MUTANT_END_UNSYNCED] = {"end-unsynced", "PERSIST", 0, NULL},
     [MUTANT_END_MOVED] = {"end-moved", "END", 0, NULL},
     [MUTANT_END_LOST] = {"end-lost", "END", 0, NULL},
     [MUTANT_CONSUMPTION_MOVED] = {"consumption-moved", "CONSUMED", 0, NULL},

@@ -20,7 +20,8 @@ trap 'rm -rf "$folder"' EXIT
     -isystem "$5" "$5"/*/v1/*.pb-c.c "$5"/grpc/health/v1/*.pb-c.c "$5"/tensorflow/*.pb-c.c "$source"/common/wire/*.c \
     "$source"/common/pure/*.c "$source"/common/model/*.c \
     "$source"/coordinator/core/*/*.c "$source"/coordinator/engine/hold.c \
-    "$source"/coordinator/engine/outdated.c "$source"/coordinator/engine/placements.c \
+    "$source"/coordinator/engine/outdated.c "$source"/coordinator/engine/synced_first.c \
+    "$source"/coordinator/engine/placements.c \
     "$source"/coordinator/engine/messages*.c "$source"/coordinator/engine/members_sent.c \
     "$source"/coordinator/store/memory_job.c "$source"/coordinator/store/memory_view.c \
     "$source"/coordinator/store/memory_walk.c "$source"/coordinator/store/restore.c \

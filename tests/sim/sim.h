@@ -12,6 +12,7 @@
 #include "coordinator/engine/hold.h"
 #include "coordinator/engine/members_sent.h"
 #include "coordinator/engine/outdated.h"
+#include "coordinator/engine/synced_first.h"
 #include "cost.h"
 #include "layout.h"
 #include "message.h"
@@ -340,6 +341,7 @@ struct coordinator {
     bool pending_update_open;
     struct hold hold;
     bool sync_armed;
+    bool ends_unsynced; /* of tasks, among the records that wait for a sync */
     uint64_t tick_at_us;
     uint32_t submitting; /* job */
 };

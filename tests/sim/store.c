@@ -94,7 +94,7 @@ static void stored_init(struct stored *stored, uint32_t tasks)
     }
 }
 
-/* As the engine does after a turn. */
+/* As the engine does with the turn that publishes one too many. */
 static void drop_surplus(struct memory_job *ledger)
 {
     const struct rows *checkpoints = &ledger->tables[TABLE_CHECKPOINTS];

@@ -16,5 +16,8 @@ void emit_last(struct core *core, struct job *job);
 
 /* Appends them; false: the list is full, and some are left. */
 bool emit_tasks(struct core *core, struct job *job);
+/* The same of a job that waits for a newer ledger: only how its tasks ended, and that it changed.
+ */
+bool emit_behind(struct core *core, struct job *job);
 
 #endif

@@ -116,6 +116,20 @@ static bool warm_again(struct core *core, struct job *job)
     return true;
 }
 
+bool emit_behind(struct core *core, struct job *job)
+{
+    job->due &= (uint32_t)DUE_CHANGED;
+    while (job->lost != NONE && actions_left(core) > ACTIONS_PER_JOB_MAX) {
+        record_lost(core, job);
+    }
+    if (job->lost != NONE) {
+        return false;
+    }
+    emit_last(core, job);
+    CADRE_ASSERT(job->due == 0);
+    return true;
+}
+
 /* In this order: a placement is recorded before the start is sent, a start is sent before the stop,
  * and a slot is empty again only when nothing of its last task is left to be sent. */
 bool emit_tasks(struct core *core, struct job *job)

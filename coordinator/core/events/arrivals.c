@@ -4,6 +4,7 @@
 #include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/barrier.h"
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/outcome.h"
@@ -106,7 +107,7 @@ void arrival_handle(struct core *core, uint32_t worker, const struct agent_arriv
 {
     /* Rules 2 and 13: only arrivals of this generation count. */
     struct job *job = job_find(core, arrived->job);
-    if (job == NULL || (job->phase != PHASE_RUN && job->phase != PHASE_REGROUP) ||
+    if (job == NULL || (job->phase != PHASE_RUN && job->phase != PHASE_REGROUP) || behind_is(job) ||
         !generation_equal(arrived->generation, job->generation)) {
         return;
     }

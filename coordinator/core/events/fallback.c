@@ -3,6 +3,7 @@
  * the damaged one are started again. */
 #include "coordinator/core/events/events.h"
 
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/tasks.h"
@@ -107,8 +108,8 @@ static void origin_damaged(
 void checkpoint_damaged(struct core *core, const struct core_checkpoint_damaged *damaged)
 {
     struct job *job = job_find(core, damaged->job);
-    if (job == NULL) {
-        return;
+    if (job == NULL || behind_is(job)) {
+        return; /* it is found again when the job goes on */
     }
     if (damaged->is_origin) {
         origin_damaged(core, job, damaged);

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/facts/barrier.h"
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/outcome.h"
@@ -167,8 +168,9 @@ void generation_hello(
         hello_accepted(core, job, task, hello);
         notify_task_status(core, job, slot, TASK_DOWN_WARM, CADRE_OK, "");
     } else {
-        /* Rule 16: superseded, so that it does not run the code behind the loop. Rule 30 is not
-         * built: a task of a generation newer than the store's is superseded, too. */
+        /* Rule 16: superseded, so that it does not run the code behind the loop. One of a newer
+         * generation does not come here (rule 30, task_lifecycle.c). */
+        CADRE_ASSERT(job->outcome != 0 || !behind_of_generation(job, hello->generation));
         notify_task_status(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
             "this task is not of the job's current generation");
         if (task_is_usable(task) && task->rank == NONE && runs && job->outcome == 0) {

@@ -6,6 +6,7 @@
 
 #include "coordinator/core/events/task_lifecycle.h"
 #include "coordinator/core/facts/abort.h"
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/tasks.h"
@@ -56,6 +57,11 @@ static cadre_status hello_check(
         text_add_u64(&text, hello->task_count);
         return CADRE_INVALID_ARGUMENT;
     }
+    if (behind_newest(hello).n > core->job_last) {
+        behind_text(core, behind_newest(hello), &text);
+        text_add(&text, ", or the worker once without --keep-tasks, which drops that state");
+        return CADRE_FAILED_PRECONDITION;
+    }
     if (hello->task_count > STRAYS_MAX - core->stray_count) {
         text_add(&text, "many workers came back at once with tasks to be checked: try again");
         return CADRE_UNAVAILABLE;
@@ -98,6 +104,13 @@ static void worker_bind(
     CADRE_ASSERT(worker_by_link(core, link) == worker);
 }
 
+/* A task of the job that is to end, and whose stop its worker may have missed. */
+static bool ends_listed(const struct job *job, const struct task *task)
+{
+    return (job->stopped || task->dismissed != DISMISSED_NOT) && !task->collected &&
+           !behind_is(job);
+}
+
 /* The tasks that the agent holds: unwanted ones are stopped. Tasks of no known job take entries
  * until they are collected. */
 static void tasks_listed(struct core *core, uint32_t worker, const struct agent_hello *hello)
@@ -108,8 +121,8 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
     for (size_t i = 0; i < hello->task_count; i++) {
         struct job *job;
         struct task *task = task_find(core, worker, hello->tasks[i], &job);
-        bool unwanted = task == NULL ||
-                        ((job->stopped || task->dismissed != DISMISSED_NOT) && !task->collected);
+        bool unwanted =
+            task == NULL ? !behind_keeps(core, worker, hello->tasks[i]) : ends_listed(job, task);
         if (unwanted) {
             stray_add(core, w->link, hello->tasks[i]);
         }
@@ -141,7 +154,7 @@ static void task_group_resume(struct core *core, struct job *job, uint32_t worke
         bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
         bool serves = worker_serves(core, worker, job) && !worker_is_overfull(core, worker);
         if (!listed && starts && known && !job->stopped && serves) {
-            again = true;
+            again = true; /* of a job that is behind it is sent when that is over */
         } else if (!listed) {
             task_lose(core, job, slot, "which came back without it");
         }
@@ -181,6 +194,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
     struct text text = text_begin(sentence, sizeof(sentence));
     cadre_status code = hello_check(core, hello, sentence);
     CADRE_ASSERT(link.n != 0);
+    behind_note_newest(core, hello);
     if (code != CADRE_OK) {
         stream_refuse(core, link, code, sentence);
         return;

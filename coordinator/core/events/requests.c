@@ -3,6 +3,7 @@
  * event, and each is answered in the same step. */
 #include "coordinator/core/events/events.h"
 
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/jobs.h"
@@ -50,6 +51,13 @@ void job_submit(struct core *core, const struct core_submit *submit)
     char sentence[LIMIT_TEXT_BYTES];
     if (spec_is_wrong(&submit->spec, sentence)) {
         call_answer(core, submit->call, CADRE_INVALID_ARGUMENT, none, 0, sentence);
+        return;
+    }
+    if (core->job_seen > core->job_last) {
+        struct text text = text_begin(sentence, sizeof(sentence));
+        behind_text(core, (struct job_id){core->job_seen}, &text);
+        text_add(&text, ", or drop that state, and then start it again");
+        call_answer(core, submit->call, CADRE_FAILED_PRECONDITION, none, 0, sentence);
         return;
     }
     if (!job_fits(core, submit->spec.tasks, sentence)) {
@@ -117,6 +125,10 @@ void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked)
         text_add(&text, was ? " has ended already" : " does not exist: `cadre jobs` lists them");
         call_answer(core, asked->call, was ? CADRE_FAILED_PRECONDITION : CADRE_NOT_FOUND,
             asked->job, 0, sentence);
+        return;
+    }
+    if (behind_is(job)) {
+        call_answer(core, asked->call, CADRE_FAILED_PRECONDITION, asked->job, 0, job->note);
         return;
     }
     if (job->phase == PHASE_RUN && job->unconfirmed == 0) { /* Rule 4. */

@@ -12,6 +12,7 @@
 #include "coordinator/core/events/membership.h"
 
 #include "coordinator/core/events/task_lifecycle.h"
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/tasks.h"
@@ -42,6 +43,9 @@ static bool task_is_spared(
     const struct task *task = job_task(core, job, slot);
     bool unknown = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
     CADRE_ASSERT(task->task_group != NONE);
+    if (behind_is(job)) {
+        return true;
+    }
     if (job->outcome != 0 || outcome_is_success(job)) {
         return job->outcome == JOB_SUCCEEDED || job->outcome == 0; /* its outputs are still there */
     }

@@ -6,6 +6,7 @@
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/events/generation.h"
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
@@ -16,6 +17,14 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
+
+/* Ends a task that is not known, unless the ledger may be older than it. */
+static void stop_unknown(struct core *core, uint32_t worker, struct task_ref ref)
+{
+    if (!behind_keeps(core, worker, ref)) {
+        task_stop(core, worker, ref);
+    }
+}
 
 /* The task's process runs. */
 static void task_runs(struct core *core, struct job *job, struct task *task, uint32_t pid)
@@ -39,7 +48,7 @@ void task_started(struct core *core, uint32_t worker, const struct agent_task_st
     struct job *job;
     struct task *task = task_find(core, worker, started->task, &job);
     if (task == NULL) {
-        task_stop(core, worker, started->task);
+        stop_unknown(core, worker, started->task);
         return;
     }
     task_runs(core, job, task, started->pid);
@@ -61,7 +70,9 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
     record->task_exit.incarnation = gone->task.incarnation;
     record->task_exit.state = TASK_EXITED;
     record->task_exit.exit = gone->exit;
-    failure_exited(core, job, gone->task.slot, &gone->exit);
+    if (!behind_is(job)) {
+        failure_exited(core, job, gone->task.slot, &gone->exit);
+    }
     if (task->refill == REFILL_NOW) {
         record->task_exit.state = TASK_LOST; /* so that a restarted coordinator places it, too */
     }
@@ -74,6 +85,9 @@ void task_collected(
 {
     struct job *job;
     struct task *task = task_find(core, worker, collected->task, &job);
+    if (task == NULL && behind_keeps(core, worker, collected->task)) {
+        return;
+    }
     bool known = task == NULL || task->state == TASK_EXITED;
     if (task != NULL && task->state == TASK_EXITED) {
         if (collected->code != CADRE_OK && !task->collected && job->left[0] == '\0') {
@@ -103,7 +117,9 @@ void task_lose(struct core *core, struct job *job, uint32_t slot, const char *ho
         core->end_unrecorded++;
         task->next_lost = job->lost;
         job->lost = slot;
-        failure_lost(core, job, slot, how);
+        if (!behind_is(job)) {
+            failure_lost(core, job, slot, how);
+        }
         job_due(core, job, DUE_CHANGED | DUE_REGROUP | DUE_PS_JOB);
     }
     task_collect(core, job, slot);
@@ -121,6 +137,16 @@ static void resend_to_dismissed(
     }
 }
 
+/* Whether the task has received a plan that the ledger does not have. Given up, it is superseded by
+ * a plan of the same number. */
+static bool is_ahead(const struct job *job, const struct task *task, const struct task_hello *hello)
+{
+    bool newer = hello->generation.number > job->generation.number;
+    return !task_is_ps_task(task) && job->outcome == 0 &&
+           behind_of_generation(job, hello->generation) &&
+           (newer || task->dismissed == DISMISSED_NOT);
+}
+
 void task_relayed(struct core *core, uint32_t worker, const struct agent_relay_up *relay_up)
 {
     struct job *job;
@@ -128,11 +154,17 @@ void task_relayed(struct core *core, uint32_t worker, const struct agent_relay_u
     struct task *task = task_find(core, worker, relay_up->task, &job);
     CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     if (task == NULL) {
-        task_stop(core, worker, relay_up->task);
+        stop_unknown(core, worker, relay_up->task);
         return;
     }
     if (task->state == TASK_EXITED) {
         return; /* its last messages came after its exit */
+    }
+    if (relay_up->up.type == TASK_UP_HELLO && is_ahead(job, task, &relay_up->up.hello)) {
+        behind_found(core, job, slot, relay_up->up.hello.generation);
+    }
+    if (behind_is(job)) {
+        return;
     }
     if (task->dismissed != DISMISSED_NOT) { /* Rule 7. */
         resend_to_dismissed(core, job, slot, relay_up->up.type);

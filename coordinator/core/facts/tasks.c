@@ -303,7 +303,8 @@ void task_collect(struct core *core, struct job *job, uint32_t slot)
 void task_vacate(struct core *core, struct job *job, uint32_t slot)
 {
     struct task *task = job_task(core, job, slot);
-    bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
+    bool goes_on =
+        job->outcome == 0 && !job->behind && job->phase != PHASE_DONE && job->state != JOB_ENDING;
     bool over = state_is_gone(task->state) && task->collected;
     bool listed = task->placement_unrecorded || task->stop_unsent || task->end_unrecorded;
     bool final = job->generation.number == 0 && task->refill != REFILL_NOW &&

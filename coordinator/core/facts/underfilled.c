@@ -18,8 +18,8 @@ uint32_t underfilled_count(const struct job *job)
     bool pauses = deadline_armed(job, DEADLINE_BACKOFF);
     CADRE_ASSERT(job->declined <= job->waiting);
     CADRE_ASSERT(job->waiting + job->alive + job->gone == job->tasks);
-    if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || all_left ||
-        leaves || pauses) {
+    if (job->state == JOB_QUEUED || job->outcome != 0 || job->behind || job->phase == PHASE_DONE ||
+        all_left || leaves || pauses) {
         return 0;
     }
     if (first) {

@@ -31,6 +31,9 @@ void deadline_set(struct core *core, struct job *job, enum deadline deadline, ui
 {
     CADRE_ASSERT(deadline < DEADLINES);
     CADRE_ASSERT(due_us != UINT64_MAX);
+    if (job->behind && job->outcome == 0) {
+        return; /* facts/behind.c: none of it runs */
+    }
     job->deadlines[deadline] = due_us;
     job_arm(core, job);
     CADRE_ASSERT(core->deadlines.count > 0);

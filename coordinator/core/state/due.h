@@ -14,7 +14,7 @@ void job_due(struct core *core, struct job *job, uint32_t due);
 
 /* Whether this deadline of the job is set. */
 bool deadline_armed(const struct job *job, enum deadline deadline);
-/* Sets it to `due_us`, whatever it was before. */
+/* Sets it to `due_us`, whatever it was before; not of a job that waits for a newer ledger. */
 void deadline_set(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us);
 /* Clears it; one that is not set stays so. */
 void deadline_clear(struct core *core, struct job *job, enum deadline deadline);

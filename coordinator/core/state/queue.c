@@ -10,7 +10,7 @@
 static bool could_hold(const struct core *core, const struct job *job)
 {
     CADRE_ASSERT(job->state == JOB_QUEUED);
-    return !job->over_time_limit && job->tasks_min <= offers_total(core, job);
+    return !job->over_time_limit && !job->behind && job->tasks_min <= offers_total(core, job);
 }
 
 /* The first job from `index` on that the cluster could hold. */

@@ -328,6 +328,7 @@ struct job {
     bool undecided;   /* in core.undecided */
     bool underfilled; /* in core.underfilled: it is placed, and has slots to fill */
     bool draining;    /* some of its tasks may be on workers that drain */
+    bool behind;      /* facts/behind.c: its ledger is older than one of its tasks; `note`: how */
     uint64_t touched_step;
 
     /* Counted over its tasks, as they are now: a slot that is empty again counts as waiting. */
@@ -479,6 +480,7 @@ struct core {
     uint64_t paused_us; /* until then this process was suspended; 0: never yet */
     uint64_t steps;
     uint64_t worker_last;
+    uint64_t job_seen; /* facts/behind.c: the newest of which a worker holds anything */
     uint64_t job_last;
     uint64_t workers_lost; /* lost by silence since the start; for people */
     /* By the GPUs that a slot has at least: [0] is of all slots. */

@@ -173,6 +173,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_some(digest, job->plain);
+    digest = fold_some(digest, job->behind);
     digest = fold_some(digest, job->regains);
     digest = fold_some(digest, job->grows);
     digest = fold_some(digest, job->plain ? job->joiner_us : 0);

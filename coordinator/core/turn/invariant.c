@@ -63,7 +63,7 @@ static const char *verified_holds(const struct job *job)
         "states were compared that no task may have");
     HOLDS(job->phase != PHASE_RUN || !ours || job->verified.position >= newest->position,
         "a checkpoint was published that is not verified");
-    HOLDS(!job->diverged || job->outcome != 0 || generation_is_broken(job),
+    HOLDS(!job->diverged || job->outcome != 0 || job->behind || generation_is_broken(job),
         "a generation goes on whose states differ");
     return NULL;
 }
@@ -87,7 +87,7 @@ static const char *counts_hold(const struct job *job)
 
 static const char *phase_holds(const struct job *job)
 {
-    bool open = job->outcome == 0;
+    bool open = job->outcome == 0 && !job->behind;
     switch (job->phase) {
     case PHASE_JOIN:
         HOLDS(job->roster == 0, "a roster without a plan");
@@ -119,7 +119,7 @@ static const char *phase_holds(const struct job *job)
 static const char *preempt_holds(const struct job *job)
 {
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_REGROUP;
-    bool open = job->outcome == 0;
+    bool open = job->outcome == 0 && !job->behind;
     HOLDS(!open || !preempt_stops(job) || runs, "it stops and does not run");
     HOLDS(!open || !preempt_stops(job) || deadline_armed(job, DEADLINE_PREEMPT),
         "it stops without a deadline");

@@ -2,6 +2,7 @@
  * What a job waits for, or why it ends, in a sentence for people: the text of core_job_text(). */
 #include "coordinator/core/turn/job_text.h"
 
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/jobs.h"
@@ -156,7 +157,9 @@ static void joiners_text(const struct job *job, struct text *text)
 void job_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
-    if (job->state == JOB_QUEUED) {
+    if (behind_is(job)) {
+        text_add(&text, job->note);
+    } else if (job->state == JOB_QUEUED) {
         char placement[LIMIT_TEXT_BYTES];
         placement_text(core, job, placement);
         text_add(&text, job->note);

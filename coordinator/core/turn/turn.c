@@ -8,6 +8,7 @@
 #include "coordinator/core/decide/decide.h"
 #include "coordinator/core/decide/regroup.h"
 #include "coordinator/core/decide/placement.h"
+#include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/emit/emit.h"
 #include "coordinator/core/state/actions.h"
@@ -43,6 +44,13 @@ static const struct {
 static void decide_outcomes(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->undecided == ((job->due & DUE_OUTCOMES) != 0));
+    if (behind_is(job)) {
+        job->due &= ~DUE_OUTCOMES;
+        if (job->undecided) {
+            job->undecided = false;
+            list_remove(&core->undecided, job_index(core, job));
+        }
+    }
     for (size_t i = 0; i < CADRE_COUNT_OF(outcomes) && job->undecided; i++) {
         if ((job->due & outcomes[i].due) != 0) {
             job->due &= ~outcomes[i].due;
@@ -84,6 +92,10 @@ static bool emit_job(struct core *core, struct job *job)
     CADRE_ASSERT(actions_left(core) >= ACTIONS_PER_JOB_MAX);
     if ((job->due & DUE_REGROUP) != 0 && actions_left(core) < ACTIONS_PER_PLAN_MAX) {
         return false; /* in the next step it comes before the jobs of this one */
+    }
+    if (behind_is(job)) {
+        decide_outcomes(core, job);
+        return emit_behind(core, job);
     }
     decide_next(core, job);
     emit_due(core, job);

@@ -50,6 +50,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .verified = job->verified,
         .restores = job->phase == PHASE_JOIN && job->has_checkpoint,
         .ps_job = job->ps_job,
+        .behind = job->behind,
         .formed = job->phase != PHASE_JOIN,
     };
     ret_view->stall = health_stall_of(core, job);

@@ -40,10 +40,6 @@ static void a_task_that_comes_back_is_resent(void **state)
                      "tell job 1 task 1 on link 2: release g1 to 4\n");
     task_hello(s, 2, 1, 1, 1); /* it only lost its connection */
     expect_output(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
-    task_hello(s, 2, 1, 1, 7); /* no such generation */
-    expect_output(s,
-        "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
-        "generation\n");
     script_close(s);
 }
 
@@ -112,9 +108,8 @@ static void a_number_with_another_nonce_is_another_generation(void **state)
     struct task_up message = member_hello(s);
     message.hello.generation.nonce++;
     relay_up(s, 2, 1, 1, &message);
-    expect_output(s,
-        "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
-        "generation\n");
+    expect_output(s, "");
+    assert_true(job_view(s, 1).behind);
     script_close(s);
 }
 
@@ -364,7 +359,7 @@ static void another_incarnation_is_ignored(void **state)
 {
     (void)state;
     struct script *s = stage_released(4);
-    struct task_ref old = {.job = {1}, .slot = 0, .incarnation = 9};
+    struct task_ref old = {.job = {1}, .slot = 0, .incarnation = 2}; /* that of slot 1 */
     struct agent_up message = {
         .type = AGENT_UP_TASK_GONE, .gone = {.task = old, .exit = {.signal = 9}}};
     struct core_event event = {.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}};
@@ -372,7 +367,7 @@ static void another_incarnation_is_ignored(void **state)
     expect_output(s, "");
     message = (struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = old}};
     step(s, &event);
-    expect_output(s, "stop task 1/0#9 on link 1\n");
+    expect_output(s, "stop task 1/0#2 on link 1\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     script_close(s);
 }

@@ -252,10 +252,18 @@ static void a_draining_worker_gets_no_tasks(void **state)
     script_close(s);
 }
 
+/* The ledger has had so many. */
+static void had_jobs(struct script *s, uint64_t jobs)
+{
+    step(s,
+        &(struct core_event){.type = CORE_EVENT_RESTORE_DONE, .restore_done = {.job_max = jobs}});
+}
+
 static void unknown_tasks_are_ended(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
+    had_jobs(s, 5);
     struct task_ref strays[] = {
         {.job = {5}, .slot = 0, .incarnation = 1}, {.job = {5}, .slot = 3, .incarnation = 4}};
     hello(s, 1, "a", 11, 2, strays, 2);
@@ -279,21 +287,22 @@ static void what_is_not_collected_takes_entries(void **state)
     static const struct task_ref leftovers[] = {
         {.job = {9}, .slot = 0, .incarnation = 2}, {.job = {9}, .slot = 0, .incarnation = 3}};
     struct script *s = script_open(NULL);
+    had_jobs(s, 9);
     hello(s, 1, "a", 11, 1, leftovers, 2);
     submit(s, 0, 1, 0);
-    assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
-    assert_string_equal(script_job_text(s, 1), "waits for 1 free slot, 0 of 1 are free");
+    assert_int_equal(job_view(s, 10).state, JOB_QUEUED);
+    assert_string_equal(script_job_text(s, 10), "waits for 1 free slot, 0 of 1 are free");
     /* Sent again, it is listed again. */
     link_down(s, 1);
     hello(s, 2, "a", 11, 1, leftovers, 2);
-    assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
+    assert_int_equal(job_view(s, 10).state, JOB_QUEUED);
     script_skip(s);
     gone(s, 2, 9, 0, 0, 9, "");
     expect_output(s, "");
     collected(s, 2, 9, 0);
     expect_output(s, "stop task 9/0#1 on link 2\n"
-                     "record! job 1: started, incarnations to 1\n"
-                     "start job 1\n");
+                     "record! job 10: started, incarnations to 1\n"
+                     "start job 10\n");
     script_close(s);
 }
 
@@ -329,6 +338,7 @@ static void many_unknown_tasks_take_several_steps(void **state)
     (void)state;
     static struct task_ref strays[2 * LIMIT_SLOTS_PER_WORKER + 1];
     struct script *s = script_open(NULL);
+    had_jobs(s, 9);
     for (size_t i = 0; i < CADRE_COUNT_OF(strays); i++) {
         strays[i] = (struct task_ref){.job = {9}, .slot = (uint32_t)i, .incarnation = i + 1};
     }
@@ -369,6 +379,7 @@ static void a_start_that_finds_no_slot_is_lost(void **state)
     static const struct task_ref leftovers[] = {
         {.job = {9}, .slot = 0, .incarnation = 2}, {.job = {9}, .slot = 0, .incarnation = 3}};
     struct script *s = stage_started();
+    had_jobs(s, 9);
     link_down(s, 1);
     hello(s, 3, "a", 1001, 1, leftovers, 2);
     expect_output(s, "welcome link 3: worker 1\n"

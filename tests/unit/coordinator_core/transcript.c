@@ -169,9 +169,7 @@ static void show_record(struct script *s, const struct core_record *r)
             line(s, "%s ending as %s", head, job_state_name(r->ended.state));
         }
         break;
-    case CORE_RECORD_CULPRIT:
-    case CORE_RECORD_DRAINED:
-    case CORE_RECORD_UNDRAINED:
+    default: /* of no job */
         show_worker(s, r);
         break;
     case CORE_RECORD_ENDED:

@@ -104,10 +104,8 @@ static void on_record(struct watch *watch, const struct core_record *record)
         assert_true(record->sync && job->submitted && !job->started);
         job->started = true;
         break;
-    case CORE_RECORD_CULPRIT:
-    case CORE_RECORD_DRAINED:
-    case CORE_RECORD_UNDRAINED:
-        break;
+    default:
+        assert_true(false); /* the engine's */
     case CORE_RECORD_QUEUED:
         assert_true(job->started);
         job->started = false;

@@ -395,6 +395,9 @@ void world_keep(struct world *world, const struct core_record *record)
     case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
+    case CORE_RECORD_CHECKPOINT_DROPPED: /* the engine's */
+    case CORE_RECORD_FORGOTTEN:
+    case CORE_RECORD_TERM:
         break;
     }
     if (record->sync) {

@@ -53,54 +53,71 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_CULPRIT] = "culprit",
         [CORE_RECORD_DRAINED] = "drained",
         [CORE_RECORD_UNDRAINED] = "undrained",
-        [CORE_RECORD_VERIFIED] = "verified"};
+        [CORE_RECORD_VERIFIED] = "verified",
+        [CORE_RECORD_CHECKPOINT_DROPPED] = "checkpoint dropped",
+        [CORE_RECORD_FORGOTTEN] = "forgotten",
+        [CORE_RECORD_TERM] = "term"};
     return names[type];
 }
 
-/* What they are, in `text`; returns the number of events among them. */
-static size_t describe(const struct store_record *records, size_t count, char text[512])
+struct described {
+    char text[512];
+    size_t events; /* they come after the records */
+    size_t terms;  /* one at most, before all others, in an engine's first commit: not shown */
+    bool removals; /* what is not kept any more comes last */
+};
+
+static struct described describe(const struct store_record *records, size_t count)
 {
-    size_t events = 0;
-    text[0] = '\0';
+    struct described described = {0};
     for (size_t i = 0; i < count; i++) {
         const struct core_record *record = records[i].record;
         if (record == NULL) {
             assert_true(records[i].event->time_us > 0);
-            events++;
+            assert_false(described.removals);
+            described.events++;
             continue;
         }
-        assert_int_equal(events, 0); /* they come after the records */
-        size_t at = strlen(text);
-        snprintf(text + at, 512 - at, "%s %s %" PRIu64, i > 0 ? "," : "", record_name(record->type),
-            record->job.n);
+        if (record->type == CORE_RECORD_TERM) {
+            assert_int_equal(i, 0);
+            described.terms++;
+            continue;
+        }
+        described.removals |=
+            record->type == CORE_RECORD_CHECKPOINT_DROPPED || record->type == CORE_RECORD_FORGOTTEN;
+        assert_true(described.events == 0 || described.removals);
+        size_t at = strlen(described.text);
+        snprintf(described.text + at, sizeof described.text - at, "%s %s %" PRIu64,
+            at > 0 ? "," : "", record_name(record->type), record->job.n);
         assert_true(record->type != CORE_RECORD_JOB || records[i].spec_bytes > 0);
         bool placed = record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN;
         bool timed = placed || record->type == CORE_RECORD_JOB || record->type == CORE_RECORD_ENDED;
         assert_true(timed == (records[i].wall_us != 0));
         assert_true(placed == (records[i].placements != NULL));
     }
-    return events;
+    return described;
 }
 
 static cadre_status watched_commit(struct store *store, const struct store_record *records,
     size_t count, bool sync, struct cadre_error *error)
 {
     struct watched_store *self = watched(store);
-    char text[512];
-    size_t events = describe(records, count, text);
-    if (events > 0 && events == count && !self->full && self->commit_is == CADRE_OK) {
-        assert_false(sync); /* they wait for the next one */
+    const struct described described = describe(records, count);
+    size_t unshown = described.events + described.terms;
+    if (unshown > 0 && unshown == count && !self->full && self->commit_is == CADRE_OK) {
+        assert_true(!sync || described.terms > 0); /* events wait for the next one */
         return self->inner->ops->commit(self->inner, records, count, sync, error);
     }
     self->commits++;
-    if (self->full || self->commits == self->failing_commit) {
-        line(self->stage, "commit%s fails:%s", sync ? "!" : "", text);
+    if (self->full || (described.removals && self->removals_full) ||
+        self->commits == self->failing_commit) {
+        line(self->stage, "commit%s fails:%s", sync ? "!" : "", described.text);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
     }
     if (self->commit_is != CADRE_OK) {
         return cadre_error_set(error, self->commit_is, "the disk is gone");
     }
-    line(self->stage, "commit%s:%s", sync ? "!" : "", text);
+    line(self->stage, "commit%s:%s", sync ? "!" : "", described.text);
     return self->inner->ops->commit(self->inner, records, count, sync, error);
 }
 
@@ -143,31 +160,6 @@ static cadre_status watched_checkpoints(struct store *store, struct job_id job,
     return inner->ops->checkpoints(inner, job, visit, user, error);
 }
 
-static cadre_status watched_drop_checkpoint(
-    struct store *store, struct job_id job, uint64_t position, struct cadre_error *error)
-{
-    struct watched_store *self = watched(store);
-    line(self->stage, "store drops checkpoint %" PRIu64 " of %" PRIu64, position, job.n);
-    if (self->forget_fails) {
-        return cadre_error_set(error, CADRE_DATA_LOSS, "the disk is gone");
-    }
-    if (self->forget_full) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
-    }
-    return self->inner->ops->drop_checkpoint(self->inner, job, position, error);
-}
-
-static cadre_status watched_forget(
-    struct store *store, struct job_id job, struct cadre_error *error)
-{
-    struct watched_store *self = watched(store);
-    line(self->stage, "store forgets %" PRIu64, job.n);
-    if (self->forget_fails) {
-        return cadre_error_set(error, CADRE_DATA_LOSS, "the disk is gone");
-    }
-    return self->inner->ops->forget(self->inner, job, error);
-}
-
 static cadre_status watched_drains(struct store *store,
     void (*visit)(void *user, const struct core_drained *drained), void *user,
     struct cadre_error *error)
@@ -195,16 +187,6 @@ static struct term watched_term(const struct store *store)
     return inner->ops->term(inner);
 }
 
-static cadre_status watched_begin_term(
-    struct store *store, uint64_t start, struct cadre_error *error)
-{
-    struct watched_store *self = watched(store);
-    if (self->full) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
-    }
-    return self->inner->ops->begin_term(self->inner, start, error);
-}
-
 static uint64_t watched_job_id_max(const struct store *store)
 {
     const struct store *inner = watched(store)->inner;
@@ -223,13 +205,10 @@ static const struct store_ops watched_ops = {.name = "watched",
     .ledger = watched_ledger,
     .history = watched_history,
     .checkpoints = watched_checkpoints,
-    .drop_checkpoint = watched_drop_checkpoint,
-    .forget = watched_forget,
     .drains = watched_drains,
     .culprits = watched_culprits,
     .secret = watched_secret,
     .term = watched_term,
-    .begin_term = watched_begin_term,
     .job_id_max = watched_job_id_max,
     .close = watched_close};
 
@@ -454,10 +433,9 @@ static cadre_status log_append(void *user, const struct store_record *records, s
     bool waits, struct cadre_error *error)
 {
     struct stage *stage = user;
-    char text[512];
-    (void)describe(records, count, text);
+    const struct described described = describe(records, count);
     stage->appended++;
-    line(stage, "entry %u%s:%s", stage->appended, waits ? "!" : "", text);
+    line(stage, "entry %u%s:%s", stage->appended, waits ? "!" : "", described.text);
     return stage->append_is == CADRE_OK
                ? CADRE_OK
                : cadre_error_set(error, stage->append_is, "the log is gone");

@@ -18,8 +18,7 @@ struct watched_store {
     unsigned failing_commit; /* which one of them fails, from 1; 0: none */
     bool full;               /* every commit of records fails for want of room */
     cadre_status commit_is;  /* every commit fails so; CADRE_OK: not */
-    bool forget_fails;
-    bool forget_full; /* nothing can be dropped, for want of room */
+    bool removals_full;      /* every commit that removes something fails for want of room */
     uint8_t secret[STORE_SECRET_BYTES];
 };
 

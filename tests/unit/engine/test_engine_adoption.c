@@ -73,7 +73,7 @@ static void a_lost_tail_is_made_up_for_by_the_tasks(void **state)
     come_back(stage);
     flush(stage);
     expect_output(stage,
-        "commit: watermark 1\n"
+        "commit!: watermark 1\n" /* with the start of the coordinator */
         "link 1: welcome worker 1\n"
         "link 2: welcome worker 2\n"
         "link 1 job 1: release g1 to 4\n" /* to all: some may not have received it */

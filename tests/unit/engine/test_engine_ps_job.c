@@ -138,7 +138,7 @@ static void workers_forget_what_is_over(void **state)
 {
     (void)state;
     struct stage *stage = stage_ps_job();
-    const struct job_id kept[] = {{1}, {77}};
+    const struct job_id kept[] = {{1}, {2}};
     struct agent_up hello = {.type = AGENT_UP_HELLO,
         .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
             .library_version = "1.2.3",
@@ -148,11 +148,14 @@ static void workers_forget_what_is_over(void **state)
             .slots = 1,
             .kept = kept,
             .kept_count = 2}};
+    submit(stage, 7, 1);
+    cancel(stage, 8, 2);
+    flush(stage);
     stage_skip(stage);
     engine_agent_up(stage->engine, stage->now_us, (struct link_id){3}, &hello);
     flush(stage);
     expect_output(stage, "link 3: welcome worker 3\n"
-                         "link 3: forget job 77\n"); /* job 1 runs */
+                         "link 3: forget job 2\n"); /* job 1 runs */
     cancel(stage, 2, 1);
     flush(stage);
     for (uint32_t slot = 0; slot < 5; slot++) {

@@ -153,8 +153,9 @@ static void a_damaged_store_is_reported(void **state)
     put(stage, "\377\377\377", 3, 1);
     assert_error(open_again(stage), CADRE_INVALID_ARGUMENT, &stage->error, "job 1 in the store");
     expect_output(stage, ""); /* the store stays the caller's */
-    assert_ok(
-        stage->store.inner->ops->forget(stage->store.inner, (struct job_id){1}, &stage->error),
+    const struct core_record forgotten = {.type = CORE_RECORD_FORGOTTEN, .job = {1}};
+    const struct store_record removal = {.record = &forgotten};
+    assert_ok(stage->store.inner->ops->commit(stage->store.inner, &removal, 1, true, &stage->error),
         &stage->error);
     struct wire_buffer packed = {0};
     struct job_spec spec = {.name = "n", .program = {.name = "p"}, .workers = 2, .strategy = ""};

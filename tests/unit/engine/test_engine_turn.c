@@ -242,17 +242,69 @@ static void a_held_commit_costs_nothing(void **state)
     assert_true(nth > 4);
 }
 
-static void a_failed_forget_breaks_it(void **state)
+/* Two tasks exit, and with the messages that tell their workers so only the ledger knows how they
+ * ended: one fsync for both, before. */
+static void ends_are_synced_before_workers_forget_them(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    gone(stage, 1, 1, 0, 0, "");
+    gone(stage, 1, 1, 1, 0, "");
+    flush(stage);
+    assert_memory_equal(stage->transcript, "commit: task exit 1, ", 21); /* no worker forgets yet */
+    stage_skip(stage);
+    collected(stage, 1, 1, 0);
+    collected(stage, 1, 1, 1);
+    flush(stage);
+    expect_output(stage, "commit!:\n" /* one fsync, of what is recorded already */
+                         "link 1: stop job 1, one task\n"
+                         "link 1: stop job 1, one task\n"
+                         "changed 1: running\n");
+    store_memory_lose_tail(stage->store.inner);
+    stage_reopen(stage);
+    struct job_info info;
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_true(info.tasks[0].has_exit && info.tasks[1].has_exit);
+    stage_close(stage);
+}
+
+/* Its end and its removal are one commit. */
+static void a_job_that_is_not_kept_goes_with_its_end(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    struct job_info info;
+    stage->options.keep_jobs = 0;
+    stage_reopen(stage);
+    stage_skip(stage);
+    submit(stage, 1, 1);
+    cancel(stage, 2, 1);
+    flush(stage);
+    expect_output(stage, "commit!: job 1, ended 1, forgotten 1\n"
+                         "answer 1: job 1, 0 before\n"
+                         "answer 2: job 1, 0 before\n"
+                         "changed 1: cancelled\n"
+                         "forgotten 1\n");
+    stage_reopen(stage);
+    assert_false(engine_job_at(stage->engine, 0, &info));
+    submit(stage, 1, 1);
+    flush(stage);
+    assert_true(engine_job_at(stage->engine, 0, &info));
+    assert_int_equal(info.id.n, 2); /* no number is used twice */
+    stage_close(stage);
+}
+
+static void a_failed_removal_breaks_it(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
     stage->options.keep_jobs = 0;
     stage_reopen(stage);
-    stage->store.forget_fails = true;
+    stage->store.removals_full = true;
     submit(stage, 1, 1);
     cancel(stage, 2, 1);
-    assert_error(engine_flush(stage->engine, stage->now_us, &stage->error), CADRE_DATA_LOSS,
-        &stage->error, "the disk is gone");
+    assert_error(engine_flush(stage->engine, stage->now_us, &stage->error),
+        CADRE_RESOURCE_EXHAUSTED, &stage->error, "the disk is full");
     stage_close(stage);
 }
 
@@ -299,10 +351,9 @@ static void the_oldest_ended_jobs_are_forgotten(void **state)
     stage_skip(stage);
     cancel(stage, 13, 1);
     flush(stage);
-    expect_output(stage, "commit!: ended 1\n"
+    expect_output(stage, "commit!: ended 1, forgotten 1\n"
                          "answer 13: job 1, 0 before\n"
                          "changed 1: cancelled\n"
-                         "store forgets 1\n"
                          "forgotten 1\n");
     assert_false(engine_job_info(stage->engine, (struct job_id){1}, &info));
     assert_null(engine_job_spec(stage->engine, (struct job_id){1}));
@@ -381,7 +432,10 @@ int main(void)
         cmocka_unit_test(a_job_cancelled_in_the_turn_is_started_and_stopped),
         cmocka_unit_test(a_link_that_broke_receives_nothing),
         cmocka_unit_test(a_failed_commit_is_never_sent),
-        cmocka_unit_test(a_held_commit_costs_nothing), cmocka_unit_test(a_failed_forget_breaks_it),
+        cmocka_unit_test(a_held_commit_costs_nothing),
+        cmocka_unit_test(ends_are_synced_before_workers_forget_them),
+        cmocka_unit_test(a_job_that_is_not_kept_goes_with_its_end),
+        cmocka_unit_test(a_failed_removal_breaks_it),
         cmocka_unit_test(what_is_refused_leaves_nothing),
         cmocka_unit_test(the_oldest_ended_jobs_are_forgotten),
         cmocka_unit_test(a_key_is_of_its_generation)};

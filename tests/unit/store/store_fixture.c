@@ -188,6 +188,22 @@ struct core_record record_ended(uint64_t job, enum job_state state, const char *
     return record;
 }
 
+struct core_record record_dropped(uint64_t job, uint64_t position)
+{
+    return (struct core_record){
+        .type = CORE_RECORD_CHECKPOINT_DROPPED, .job = {job}, .dropped = position};
+}
+
+struct core_record record_forgotten(uint64_t job)
+{
+    return (struct core_record){.type = CORE_RECORD_FORGOTTEN, .job = {job}};
+}
+
+struct core_record record_term(uint64_t start)
+{
+    return (struct core_record){.type = CORE_RECORD_TERM, .start = start};
+}
+
 /* Every task of the job that the fixture knows, as a placement and as a roster: slot s has
  * incarnation s + 1. */
 static const struct store_placement placements[] = {
@@ -274,8 +290,7 @@ static void write_epoch(void *user, const struct store_epoch *epoch)
     write_cursor(user, &epoch->cursor);
     fprintf(user,
         " consumed %" PRIu64 " steps %" PRIu64 " samples %" PRIx64 "/%" PRIx64 " of %" PRIx64
-        "/%" PRIx64
-        "%s",
+        "/%" PRIx64 "%s",
         consumption->steps, consumption->samples, consumption->consumed[0],
         consumption->consumed[1], consumption->expected[0], consumption->expected[1],
         consumption->provable ? " provable" : "");

@@ -31,6 +31,9 @@ struct core_record record_task_exit(
     uint64_t job, uint32_t slot, uint64_t incarnation, int32_t code, const char *text);
 struct core_record record_ending(uint64_t job, enum job_state state, const char *text);
 struct core_record record_ended(uint64_t job, enum job_state state, const char *text);
+struct core_record record_dropped(uint64_t job, uint64_t position);
+struct core_record record_forgotten(uint64_t job);
+struct core_record record_term(uint64_t start);
 
 /* What the ending of any job says that it had committed. */
 #define ENDING_COMMITTED 3

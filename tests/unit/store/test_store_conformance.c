@@ -60,9 +60,9 @@ static void each_start_has_a_higher_number(void **state)
     const struct term first = store->ops->term(store);
     assert_int_equal(first.start, 0);
     assert_true(first.cluster != 0);
-    assert_ok(store->ops->begin_term(store, 1, &fixture->error), &fixture->error);
+    assert_ok(COMMIT(store, true, &fixture->error, record_term(1)), &fixture->error);
     assert_int_equal(store->ops->term(store).start, 1);
-    assert_ok(store->ops->begin_term(store, 8, &fixture->error), &fixture->error);
+    assert_ok(COMMIT(store, true, &fixture->error, record_term(8)), &fixture->error);
     const struct term term = store->ops->term(store);
     assert_int_equal(term.start, 8);
     assert_true(term.cluster == first.cluster && term.nonce == first.nonce);
@@ -336,11 +336,10 @@ static void the_newest_checkpoint_counts(void **state)
     assert_ok(COMMIT(store, true, error, record_checkpoint(1, 20, "b/again")), error);
     assert_holds(store, "\n  checkpoint at 10 \"a\" of 1/fffffffffffffffe 77 bytes 01020300\n"
                         "  checkpoint at 20 \"b/again\" of 1/fffffffffffffffe 77 bytes");
-    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 10, error), error);
+    assert_ok(COMMIT(store, true, error, record_dropped(1, 10)), error);
     assert_lacks(store, "checkpoint at 10");
-    assert_error(store->ops->drop_checkpoint(store, (struct job_id){1}, 10, error), CADRE_NOT_FOUND,
-        error, "no checkpoint of job 1 at step 10");
-    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 20, error), error);
+    assert_ok(COMMIT(store, true, error, record_dropped(1, 10)), error); /* no effect */
+    assert_ok(COMMIT(store, true, error, record_dropped(1, 20)), error);
     assert_lacks(store, "newest:");
 }
 
@@ -357,7 +356,7 @@ static void an_unknown_job_has_nothing_to_report(void **state)
         ops->ledger(fixture->store, job, &nothing, error), CADRE_NOT_FOUND, error, "no job 8");
     assert_error(ops->checkpoints(fixture->store, job, NULL, NULL, error), CADRE_NOT_FOUND, error,
         "no job 8");
-    assert_int_not_equal(ops->drop_checkpoint(fixture->store, job, 1, error), CADRE_OK);
+    assert_ok(COMMIT(fixture->store, true, error, record_dropped(8, 1)), error); /* no effect */
     assert_ok(COMMIT(fixture->store, true, error, record_job(8, 1), record_plan(8, 1, 0)), error);
     assert_ok(ops->ledger(fixture->store, job, &nothing, error), error);
 }
@@ -442,14 +441,20 @@ static void a_forgotten_job_leaves_nothing(void **state)
     for (unsigned i = 0; i < STORY_COMMITS; i++) {
         assert_ok(story_commit(store, i, error), error);
     }
-    assert_error(store->ops->forget(store, (struct job_id){9}, error), CADRE_NOT_FOUND, error, "9");
-    assert_ok(store->ops->forget(store, (struct job_id){1}, error), error);
-    assert_error(store->ops->forget(store, (struct job_id){1}, error), CADRE_NOT_FOUND, error, "1");
+    assert_error(COMMIT(store, true, error, record_forgotten(9)), CADRE_INTERNAL, error, "9");
+    assert_ok(COMMIT(store, true, error, record_forgotten(1)), error);
+    assert_error(COMMIT(store, true, error, record_forgotten(1)), CADRE_INTERNAL, error, "1");
     assert_holds(store, "job 2 ");
     assert_lacks(store, "job 1 ");
-    assert_ok(store->ops->forget(store, (struct job_id){2}, error), error);
+    /* What follows of it is refused, with all of the commit. */
+    assert_int_equal(
+        COMMIT(store, true, error, record_forgotten(2), record_verified(2, 1, 1)), CADRE_INTERNAL);
+    assert_holds(store, "job 2 ");
+    assert_ok(COMMIT(store, true, error, record_job(3, 1), record_ended(3, JOB_FAILED, ""),
+                  record_forgotten(3), record_forgotten(2)),
+        error);
     assert_store_text(store, "");
-    assert_int_equal(store->ops->job_id_max(store), 2);
+    assert_int_equal(store->ops->job_id_max(store), 3);
 }
 
 static cadre_status refuse_the_second(
@@ -487,10 +492,12 @@ static void memory_loses_what_was_not_synced(void **state)
     assert_ok(COMMIT(store, false, error, record_job(2, 1), record_watermark(1, 1, 6),
                   record_task_exit(1, 0, 1, 1, "c"), record_task_exit(1, 1, 2, 1, "d"),
                   record_plan(1, 1, 3), record_consumed(1, 1, 0, 0, 2), record_stream(1, 1, "s"),
-                  record_ended(1, JOB_FAILED, "e"), record_checkpoint(1, 6, "f")),
+                  record_ended(1, JOB_FAILED, "e"), record_checkpoint(1, 6, "f"),
+                  record_dropped(1, 6), record_term(3), record_forgotten(1)),
         error);
-    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 6, error), error);
+    assert_lacks(store, "job 1 ");
     store_memory_lose_tail(store);
+    assert_int_equal(store->ops->term(store).start, 0);
     assert_store_text(store, synced);
     assert_int_equal(store->ops->job_id_max(store), 1);
     store_memory_lose_tail(store);

@@ -203,7 +203,7 @@ static void dropping_a_checkpoint_can_fail(void **state)
         assert_ok(read_all(store, &before, &error), &error);
         do {
             fault_arm("store.", failures + 1);
-            status = store->ops->drop_checkpoint(store, (struct job_id){1}, 4, &error);
+            status = COMMIT(store, false, &error, record_dropped(1, 4));
             failures += fault_disarm() ? 1 : 0;
             if (status != CADRE_OK) {
                 assert_reported(store, STORY_COMMITS);
@@ -225,8 +225,8 @@ static void forgetting_can_fail_too(void **state)
     assert_ok(store_sqlite_open(test_path(path, test_temp_dir(), "f.db"), &store, &error), &error);
     finish_story(store, 0);
     fault_arm("store.", 1);
-    assert_error(store->ops->forget(store, (struct job_id){1}, &error), CADRE_RESOURCE_EXHAUSTED,
-        &error, "f.db");
+    assert_error(
+        COMMIT(store, true, &error, record_forgotten(1)), CADRE_RESOURCE_EXHAUSTED, &error, "f.db");
     assert_true(fault_disarm());
     assert_reported(store, STORY_COMMITS);
     store->ops->close(store);

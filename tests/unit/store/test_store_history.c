@@ -152,7 +152,7 @@ static void check_store(struct store *store)
     add_event(store, 2, &event);
     page = read_page(store, 2, 0, 100);
     assert_int_equal(page.last, 1); /* each job has numbers of its own */
-    assert_ok(store->ops->forget(store, (struct job_id){1}, &error), &error);
+    assert_ok(COMMIT(store, false, &error, record_forgotten(1)), &error);
     assert_int_equal(
         store->ops->history(store, (struct job_id){1}, 0, 1, take_event, &page, &page.last, &error),
         CADRE_NOT_FOUND);

@@ -67,7 +67,7 @@ static void assert_migrated(struct store *store)
     }
     assert_int_equal(store->ops->job_id_max(store), 5);
     assert_ok(store->ops->load(store, check_times, NULL, &error), &error);
-    assert_ok(store->ops->forget(store, (struct job_id){2}, &error), &error);
+    assert_ok(COMMIT(store, true, &error, record_forgotten(2)), &error);
     assert_store_text(store,
         "job 1 one3 tasks 2-2 priority 4 restarts 0 wait 0 stall 0 at 11 12 13 incarnations 2 "
         "position 60 succeeded started code 0 exit 0 \"done\"\n"
@@ -96,8 +96,8 @@ static void everything_of_version_1_is_reported(void **state)
     free(text);
     assert_migrated(store);
     /* And everything new fits in. */
-    assert_ok(store->ops->forget(store, (struct job_id){1}, &error), &error);
-    assert_ok(store->ops->forget(store, (struct job_id){3}, &error), &error);
+    assert_ok(COMMIT(store, true, &error, record_forgotten(1)), &error);
+    assert_ok(COMMIT(store, true, &error, record_forgotten(3)), &error);
     for (unsigned i = 0; i < STORY_COMMITS; i++) {
         assert_ok(story_commit(store, i, &error), &error);
     }

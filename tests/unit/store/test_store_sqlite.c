@@ -109,8 +109,7 @@ static void everything_is_there_again(void **state)
     fixture->store->ops->secret(fixture->store, again);
     assert_memory_equal(secret, again, sizeof secret);
     assert_int_equal(fixture->store->ops->job_id_max(fixture->store), 2);
-    assert_ok(fixture->store->ops->forget(fixture->store, (struct job_id){2}, &fixture->error),
-        &fixture->error);
+    assert_ok(COMMIT(fixture->store, true, &fixture->error, record_forgotten(2)), &fixture->error);
     reopen(fixture);
     assert_int_equal(fixture->store->ops->job_id_max(fixture->store), 2); /* never used again */
 }
@@ -123,8 +122,8 @@ static void a_start_is_counted_for_good(void **state)
         reopen(fixture);
         const struct term term = fixture->store->ops->term(fixture->store);
         assert_int_equal(term.start, start - 1);
-        assert_ok(fixture->store->ops->begin_term(fixture->store, start, &fixture->error),
-            &fixture->error);
+        assert_ok(
+            COMMIT(fixture->store, true, &fixture->error, record_term(start)), &fixture->error);
         assert_true(before.cluster == 0 || before.cluster == term.cluster);
         assert_true(before.nonce != term.nonce);
         before = term;
@@ -327,8 +326,8 @@ static void a_changed_row_is_named(void **state)
             COMMIT(fixture->store, true, &fixture->error, record_ended(1, JOB_CANCELLED, ""));
         assert_int_equal(status, own ? CADRE_DATA_LOSS : CADRE_OK);
         /* And it can be forgotten. */
-        assert_ok(fixture->store->ops->forget(fixture->store, (struct job_id){1}, &fixture->error),
-            &fixture->error);
+        assert_ok(
+            COMMIT(fixture->store, true, &fixture->error, record_forgotten(1)), &fixture->error);
     }
 }
 

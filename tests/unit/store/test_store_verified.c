@@ -39,7 +39,7 @@ static void check_store(struct store *store, struct cadre_error *error)
                              "  equal at 40 7\n"
                              "  checkpoint at 20 "));
     /* What is kept of files is another matter. */
-    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 40, error), error);
+    assert_ok(COMMIT(store, true, error, record_dropped(1, 40)), error);
     assert_true(holds(store, "  verified 40 7\n"));
     /* A plan cuts off what lies beyond its beginning. */
     assert_ok(COMMIT(store, true, error, record_plan(1, 2, 30), record_watermark(1, 2, 60)), error);
@@ -83,7 +83,7 @@ static void of_sqlite(void **state)
     assert_ok(store_sqlite_open(path, &store, &error), &error); /* its checksums are right */
     assert_true(holds(store, "  verified 29 9\n"));
     assert_true(holds(store, " digest ffffffffffffffff\n"));
-    assert_ok(store->ops->forget(store, (struct job_id){1}, &error), &error);
+    assert_ok(COMMIT(store, true, &error, record_forgotten(1)), &error);
     assert_store_text(store, "");
     store->ops->close(store);
 }
