@@ -500,6 +500,8 @@ const struct job_spec sample_spec = {
     .restore_step = 4005,
     .gpus = LIMIT_GPUS_PER_WORKER,
     .terminal = true,
+    .has_request_id = true,
+    .request_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255},
     .limits = {.memory_bytes = LIMIT_MEMORY_MAX,
         .cpu_thousandths = LIMIT_CPU_MIN,
         .pids = LIMIT_PIDS_MAX,
