@@ -37,10 +37,32 @@ static void unlink_operation(struct operation *operation)
     count_idle(operation->client);
 }
 
+static void report_outage(struct cadre_client *client, bool in_outage)
+{
+    if (client->in_outage != in_outage) {
+        client->in_outage = in_outage;
+        if (client->on_outage != NULL) {
+            client->on_outage(in_outage, client->user);
+        }
+    }
+}
+
+/* The coordinator that it waited for is back: a stream goes on, or a call was answered. */
+static void end_outage(struct operation *operation)
+{
+    if (operation->outage_since_us != 0) {
+        operation->outage_since_us = 0;
+        report_outage(operation->client, false);
+    }
+}
+
 /* With a `then` the operation is released here; else operation_launch() releases it. */
 static void operation_end(struct operation *operation, cadre_status status)
 {
     operation->ended = true;
+    if (status == CADRE_OK) {
+        end_outage(operation);
+    }
     operation->restart_us = 0;
     if (status == CADRE_OK) {
         operation->error = (struct cadre_error){0};
@@ -137,22 +159,13 @@ static void operation_explain(struct operation *operation, cadre_status status, 
     }
 }
 
-static void report_outage(struct cadre_client *client, bool in_outage)
-{
-    if (client->in_outage != in_outage) {
-        client->in_outage = in_outage;
-        if (client->on_outage != NULL) {
-            client->on_outage(in_outage, client->user);
-        }
-    }
-}
-
 /* Whether the operation waits for the coordinator to come back. */
 static bool wait_for_restart(struct operation *operation, cadre_status status)
 {
     struct cadre_client *client = operation->client;
-    if (status != CADRE_UNAVAILABLE || operation->kind->restart == NULL || operation->stopped ||
-        operation->failed || client->closing) {
+    bool lost = status == CADRE_UNAVAILABLE || status == CADRE_DEADLINE_EXCEEDED;
+    if (!lost || operation->kind->restart == NULL || operation->stopped || operation->failed ||
+        client->closing) {
         return false;
     }
     uint64_t now_us = clock_monotonic_us();
@@ -176,7 +189,9 @@ static bool wait_for_restart(struct operation *operation, cadre_status status)
 static void note_answer(struct operation *operation)
 {
     operation->answered = true;
-    operation->attempt = (struct rpc_attempt){0};
+    if (operation->how.server_streams) {
+        operation->attempt = (struct rpc_attempt){0};
+    }
     rpc_endpoints_answered(operation->client->endpoints, operation->channel);
 }
 
@@ -253,9 +268,8 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         return;
     }
     note_answer(operation);
-    if (operation->outage_since_us != 0) {
-        operation->outage_since_us = 0;
-        report_outage(operation->client, false);
+    if (operation->how.server_streams) {
+        end_outage(operation);
     }
     wire_arena_reset(operation->client->arena);
     if (operation->kind->message != NULL) {

@@ -277,12 +277,13 @@ static cadre_status read_version(const void *data, size_t length, struct wire_ar
     return *ret_result != NULL ? CADRE_OK : query_no_memory(error);
 }
 
-/* For error messages about methods that this coordinator does not have. */
+/* For error messages about methods that this coordinator does not have, and for submissions. */
 static void remember_version(struct cadre_client *client, void *result)
 {
     const cadre_coordinator_version *version = result;
     free(client->version);
     client->version = strdup(version->version);
+    client->request_ids = version->request_ids;
 }
 
 cadre_status cadre_client_version(

@@ -30,6 +30,7 @@ struct cadre_client {
     int poll_fd;       /* of cadre_client_fd(); -1: the program does not poll */
     int timer_fd;      /* for the next call that is tried again */
     char *version;     /* of the coordinator, by its last answer; or NULL */
+    bool request_ids;  /* it makes one job of a submission that is repeated */
     bool in_outage;    /* on_outage(true) was the last call */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };

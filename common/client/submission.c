@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "common/base/cleanup.h"
@@ -350,7 +351,8 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     CADRE_TRY(check_checkpoint_folder(options, error));
     choose_name(options, default_name);
     struct ps_job ps_job = ps_job_of(options);
-    struct job_spec spec = {.name = options->name != NULL ? options->name : default_name,
+    struct job_spec spec = {.has_request_id = true,
+        .name = options->name != NULL ? options->name : default_name,
         .arguments = options->arguments,
         .argument_count = options->argument_count,
         .environment = options->environment,
@@ -381,6 +383,10 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     ret_submission->contents = calloc(options->file_count + 1, sizeof(struct content));
     if (files == NULL || ret_submission->contents == NULL) {
         return no_memory(error);
+    }
+    if (getrandom(spec.request_id, sizeof spec.request_id, 0) != sizeof spec.request_id) {
+        return cadre_error_set(
+            error, CADRE_UNAVAILABLE, "the kernel gives no random bytes for a submission's id");
     }
     CADRE_TRY(hash_program_file(ret_submission, options, &spec, error));
     CADRE_TRY(hash_files(ret_submission, options, files, &spec, error));

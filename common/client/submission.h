@@ -21,9 +21,9 @@ struct submission {
     size_t content_count; /* each hash once; the program's is the first */
 };
 
-/* Reads and hashes program and files, and checks everything by the coordinator's own rules. The
- * submission is released by submission_close() on success and on error. Errors name the file or
- * value. */
+/* Reads and hashes program and files, draws the request id, and checks everything by the
+ * coordinator's own rules. The submission is released by submission_close() on success and on
+ * error. Errors name the file or value. */
 cadre_status submission_open(const cadre_submit_options *options, struct submission *ret_submission,
     struct cadre_error *error);
 

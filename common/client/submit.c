@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/client/state.h"
 #include "common/client/submission.h"
@@ -22,6 +23,7 @@ struct submit {
     struct operation base;
     struct submission submission;
     enum submit_stage stage;
+    bool sent; /* the job itself, at least once: it may have been accepted */
     cadre_submitted *ret_submitted;
     cadre_submitted answer;
     void (*on_upload)(const cadre_upload *upload, void *user);
@@ -190,13 +192,16 @@ static cadre_status start_submit(struct submit *submit, struct cadre_error *erro
     const struct operation_call call = {.path = METHOD_JOBS_SUBMIT, .has_timeout = true};
     struct wire_buffer *packed = &submit->base.client->packed;
     submit->stage = STAGE_SUBMIT;
+    submit->sent = true;
     wire_buffer_clear(packed);
     if (!wire_buffer_reserve(packed, submit->submission.spec.size)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to submit a job");
     }
     memcpy(packed->bytes, submit->submission.spec.bytes, submit->submission.spec.size);
     packed->size = submit->submission.spec.size;
-    return operation_send(&submit->base, &call, error);
+    CADRE_TRY(operation_send(&submit->base, &call, error));
+    submit->base.repeats = submit->base.kind->restart != NULL;
+    return CADRE_OK;
 }
 
 /* The next missing content, or the job itself when there is none. */
@@ -242,18 +247,52 @@ static cadre_status submit_drained(struct operation *operation, struct cadre_err
     return sending ? client_pump(submit, error) : CADRE_OK;
 }
 
+/* The coordinator is back, or another one is asked. What was uploaded may be lost with the host on
+ * which it was, but the job itself was only sent when all of it was there. */
+static cadre_status submit_restart(struct operation *operation, struct cadre_error *error)
+{
+    struct submit *submit = (struct submit *)operation;
+    if (submit->stage == STAGE_SUBMIT) {
+        return start_submit(submit, error);
+    }
+    close_content(submit);
+    for (size_t i = 0; i < submit->submission.content_count; i++) {
+        submit->submission.contents[i].missing = false;
+    }
+    submit->next = 0;
+    submit->upload = (cadre_upload){0};
+    submit->stage = STAGE_MISSING;
+    return ask_missing(submit, error);
+}
+
+/* No coordinator answered, and for how long it was tried again is over. */
+static cadre_status submit_lost(
+    const struct submit *submit, cadre_status status, struct cadre_error *error)
+{
+    const struct cadre_client *client = submit->base.client;
+    if (submit->sent) {
+        return cadre_error_set(error, status,
+            "the coordinator at %s went away before it answered: whether it has taken the job "
+            "shows in `cadre jobs`, look there before you submit again",
+            client->address);
+    }
+    if (submit->base.kind->restart != NULL) {
+        return cadre_error_set(error, status,
+            "the coordinator at %s did not come back within %llu s: the job was not submitted, "
+            "submit it again later",
+            client->address, (unsigned long long)(client->wait_timeout_us / CADRE_US_PER_S));
+    }
+    return status;
+}
+
 static cadre_status submit_ended(
     struct operation *operation, cadre_status status, struct cadre_error *error)
 {
     struct submit *submit = (struct submit *)operation;
+    if (status == CADRE_UNAVAILABLE || status == CADRE_DEADLINE_EXCEEDED) {
+        return submit_lost(submit, status, error);
+    }
     if (status != CADRE_OK) {
-        if (submit->stage == STAGE_SUBMIT &&
-            (status == CADRE_UNAVAILABLE || status == CADRE_DEADLINE_EXCEEDED)) {
-            return cadre_error_set(error, status,
-                "the coordinator at %s went away before it answered: whether it has taken the job "
-                "shows in `cadre jobs`, look there before you submit again",
-                operation->client->address);
-        }
         return status;
     }
     if (submit->stage == STAGE_SUBMIT) {
@@ -281,6 +320,13 @@ static void submit_release(struct operation *operation)
 static const struct operation_kind submit_kind = {.message = submit_message,
     .drained = submit_drained,
     .call_ended = submit_ended,
+    .restart = submit_restart,
+    .release = submit_release};
+
+/* At a coordinator that would make a second job of a repetition. */
+static const struct operation_kind submit_once_kind = {.message = submit_message,
+    .drained = submit_drained,
+    .call_ended = submit_ended,
     .release = submit_release};
 
 static cadre_status client_start(
@@ -297,7 +343,8 @@ static cadre_status client_start(
 cadre_status cadre_client_submit(cadre_client *client, const cadre_submit_options *options,
     cadre_submitted *ret_submitted, const cadre_then *then)
 {
-    struct submit *submit = operation_new(client, &submit_kind, sizeof *submit, then);
+    const struct operation_kind *kind = client->request_ids ? &submit_kind : &submit_once_kind;
+    struct submit *submit = operation_new(client, kind, sizeof *submit, then);
     if (submit == NULL) {
         return operation_new_status(client, then);
     }

@@ -9,9 +9,15 @@
 #include "common/model/gpus.h"
 #include "common/model/task_message.h"
 #include "common/model/term.h"
+#include "common/model/versions.h"
 
-/* Of the agent stream; the coordinator refuses another with both numbers in the message. */
+/* Of the agent stream: what this version of Cadre serves, as coordinator and as daemon. A hello has
+ * the daemon's range, and the welcome the version that is used on the stream, the newest of both;
+ * without a common one the coordinator refuses the daemon with both ranges in the message. */
+#define AGENT_PROTOCOL_OLDEST  8
 #define AGENT_PROTOCOL_VERSION 8
+#define AGENT_PROTOCOL_RANGE                                                                       \
+    ((struct version_range){.oldest = AGENT_PROTOCOL_OLDEST, .newest = AGENT_PROTOCOL_VERSION})
 
 /* Entries for tasks that an agent has: for those that run, and for those that are still being
  * killed, or that ended and are kept until they are collected. A start beyond that is refused. */
@@ -20,7 +26,9 @@
 /* ---- agent -> coordinator ---- */
 
 struct agent_hello {
-    uint32_t protocol_version;
+    uint32_t protocol_version; /* the oldest that it serves; a coordinator that knows no ranges
+                                * takes it for the only one */
+    uint32_t protocol_newest;  /* 0: protocol_version */
     const char *library_version;
     const char *name; /* unique in the cluster; a second daemon with a live one's name is refused */
     const char *host;
@@ -141,6 +149,7 @@ struct agent_welcome {
     uint64_t lease_us; /* a heartbeat at least every third of it */
     struct term term;  /* the coordinator's; the daemon refuses one older than what it has seen, or
                         * a twin */
+    uint32_t protocol_version; /* of this stream; 0: that of the hello */
 };
 
 struct agent_start {

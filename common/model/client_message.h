@@ -269,6 +269,7 @@ struct version_response {
     uint64_t started_us; /* wall clock */
     uint64_t jobs_live;
     uint64_t workers;
+    bool request_ids; /* a Submit may be repeated with the same id */
 };
 
 #endif

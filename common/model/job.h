@@ -94,6 +94,9 @@ struct job_spec {
     uint32_t gpus;         /* that the slot of each task has at least; 0: any slot will do */
     struct job_limits limits;
     bool terminal; /* each task's standard output and error are one pseudo-terminal */
+    /* Drawn by the client: a submission with the id of a job is that job's, repeated. */
+    bool has_request_id;
+    uint8_t request_id[LIMIT_REQUEST_ID_BYTES];
 };
 
 /* A published checkpoint: readable without the host that wrote it. */

@@ -43,6 +43,7 @@
 #define LIMIT_WINDOW_STEPS      256 /* admission window: 1 to 256 steps */
 #define LIMIT_JOB_KEY_BYTES     32
 #define LIMIT_SHA256_BYTES      32
+#define LIMIT_REQUEST_ID_BYTES  16
 
 #define LIMIT_CHECKPOINTS_KEPT         1000
 #define LIMIT_CHECKPOINTS_KEPT_DEFAULT 3

@@ -204,8 +204,10 @@ bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *a
     size_t failed = index_of(endpoints, channel);
     size_t leader = leader_named(endpoints, call);
     bool named = leader < endpoints->count && leader != failed;
-    if (failed == endpoints->used && endpoints->answered && endpoints->count > 1 && !named) {
+    bool fresh = failed == endpoints->used && endpoints->answered && !attempt->again;
+    if (fresh && endpoints->count > 1 && !named) {
         endpoints->answered = false;
+        attempt->again = true;
         return true;
     }
     attempt->failed |= UINT32_C(1) << failed;

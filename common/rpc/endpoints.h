@@ -21,6 +21,7 @@ struct rpc_endpoints;
 /* The attempts to get one answer. Zeroed before the first, and after each answer. */
 struct rpc_attempt {
     uint32_t failed; /* by index in the list */
+    bool again;      /* the one that answered before was tried once more */
 };
 
 /* Reads "ADDRESS" or "ADDRESS,ADDRESS,...", each as rpc_channel_open() takes it, at most

@@ -13,7 +13,8 @@ cadre_coordinator_version *view_version_new(
             .task_frame = response->task_frame,
             .started_us = response->started_us,
             .jobs_live = response->jobs_live,
-            .workers = response->workers};
+            .workers = response->workers,
+            .request_ids = response->request_ids};
     }
     return version;
 }

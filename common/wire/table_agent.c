@@ -9,6 +9,10 @@ static void hello_after_take(struct decoder *decoder, const void *wire, void *mo
 {
     (void)wire;
     const struct agent_hello *hello = model;
+    if (hello->protocol_newest != 0) {
+        decode_number(decoder, "protocol_newest", hello->protocol_newest, hello->protocol_version,
+            UINT32_MAX);
+    }
     decoder->path.message = "Gpus";
     decode_number(decoder, "omitted", hello->gpus.omitted, 0, 0);
 }
@@ -17,6 +21,7 @@ WIRE_MODEL(AgentHello, struct agent_hello);
 
 ROWS(AgentHello) = {
     COPY(AgentHello, protocol_version),
+    COPY(AgentHello, protocol_newest),
     TEXT(AgentHello, library_version, decode_name_or_empty),
     TEXT(AgentHello, name, decode_name),
     TEXT(AgentHello, host, decode_name_or_empty),
@@ -178,6 +183,7 @@ ROWS(AgentWelcome) = {
     NUMBER_AS(AgentWelcome, worker, worker.n, 1, UINT64_MAX),
     NUMBER(AgentWelcome, lease_us, 1, INT64_MAX),
     MESSAGE_OR_NONE(AgentWelcome, term, Term),
+    COPY(AgentWelcome, protocol_version),
 };
 static TABLE(AgentWelcome, agent_welcome);
 

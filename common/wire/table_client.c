@@ -166,5 +166,6 @@ ROWS(VersionResponse) = {
     COPY(VersionResponse, started_us),
     COPY(VersionResponse, jobs_live),
     COPY(VersionResponse, workers),
+    BOOL(VersionResponse, request_ids),
 };
 TABLE_WITH(VersionResponse, version_response, .limit_bytes = LIMIT_FRAME_BYTES);

@@ -127,6 +127,7 @@ ROWS(JobSpec) = {
     POSITION(JobSpec, restore_step),
     NUMBER(JobSpec, gpus, 0, LIMIT_GPUS_PER_WORKER),
     BOOL(JobSpec, terminal),
+    BYTES_IF(JobSpec, request_id, has_request_id),
     MESSAGE_OR_NONE(JobSpec, ps_job, PsJob),
     MESSAGE_OR_NONE(JobSpec, limits, JobLimits),
     MESSAGE(JobSpec, program, JobFile),

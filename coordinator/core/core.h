@@ -3,9 +3,8 @@
  * appends a bounded list of actions. It reads no clock, draws no randomness but from the seed in
  * its options, allocates nothing after core_init() and makes no system calls. The engine
  * (coordinator/engine) carries the actions out in this order: it makes all records of a turn
- * durable, then it sends the messages and answers (protocol, section 4).
- *
- * The core removes a job when it ends; the engine keeps the list of ended jobs.
+ * durable, then it sends the messages and answers (protocol, section 4). The core removes a job
+ * when it ends; the engine keeps the list of ended jobs.
  *
  * Streams break. On a new stream of the same daemon (same boot nonce) both sides send their newest
  * state again: the agent lists every task it still holds and, after the welcome, repeats what was
@@ -262,6 +261,7 @@ struct core_action {
         struct {
             struct link_id link;
             struct worker_id worker;
+            uint32_t protocol; /* of the agent stream, on this link */
         } welcome;
         struct {
             struct link_id link;

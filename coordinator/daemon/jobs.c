@@ -184,8 +184,12 @@ static void daemon_jobs_submit(
     struct job_spec spec;
     bool synced = false;
     wire_arena_reset(daemon->arena);
-    if (wire_unpack_job_spec(data, length, daemon->arena, &spec, &error) != CADRE_OK ||
-        disk_check(daemon, length, &error) != CADRE_OK ||
+    if (wire_unpack_job_spec(data, length, daemon->arena, &spec, &error) == CADRE_OK &&
+        engine_knows_request(daemon->engine, &spec)) {
+        wait_for_records(call, pending_submit(daemon, &spec, on_submitted, call, &error), &error);
+        return;
+    }
+    if (error.code != CADRE_OK || disk_check(daemon, length, &error) != CADRE_OK ||
         check_files(daemon, &spec, &synced, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;

@@ -30,6 +30,7 @@ void directory_clear(struct directory *directory)
         directory_entry_free(directory->entries[i]);
     }
     free(directory->entries);
+    directory_requests_free(&directory->requests);
     *directory = (struct directory){0};
 }
 
@@ -220,6 +221,9 @@ cadre_status directory_add(
         directory->entries = grown;
         directory->capacity = capacity;
     }
+    if (entry->spec.has_request_id) {
+        CADRE_TRY(directory_requests_add(&directory->requests, entry, error));
+    }
     directory->entries[directory->count++] = entry;
     directory->ended += job_state_is_final(entry->state) ? 1 : 0;
     return CADRE_OK;
@@ -248,6 +252,13 @@ struct directory_entry *directory_find(const struct directory *directory, struct
     return found ? directory->entries[at] : NULL;
 }
 
+struct directory_entry *directory_find_request(
+    const struct directory *directory, const struct job_spec *spec)
+{
+    return spec->has_request_id ? directory_requests_find(&directory->requests, spec->request_id)
+                                : NULL;
+}
+
 void directory_note_ended(struct directory *directory)
 {
     directory->ended++;
@@ -258,6 +269,7 @@ void directory_remove(struct directory *directory, struct job_id id)
     size_t at = lower_bound(directory, id);
     CADRE_ASSERT(at < directory->count && directory->entries[at]->id.n == id.n);
     directory->ended -= job_state_is_final(directory->entries[at]->state) ? 1 : 0;
+    directory_requests_remove(&directory->requests, directory->entries[at]);
     directory_entry_free(directory->entries[at]);
     memmove(&directory->entries[at], &directory->entries[at + 1],
         (directory->count - at - 1) * sizeof(*directory->entries));

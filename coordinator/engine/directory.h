@@ -7,6 +7,7 @@
 #include "common/base/error.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/core.h"
+#include "coordinator/engine/directory_requests.h"
 #include "coordinator/engine/directory_shards.h"
 #include "coordinator/engine/lagging.h"
 #include "coordinator/engine/members_sent.h"
@@ -97,6 +98,7 @@ struct directory {
     size_t ended;                     /* of them, jobs that directory_note_ended was called for */
     size_t count;
     size_t capacity;
+    struct directory_requests requests; /* of the entries that have one */
 };
 
 /* Frees all entries; the struct is the caller's. */
@@ -122,6 +124,10 @@ cadre_status directory_add(
     struct directory *directory, struct directory_entry *entry, struct cadre_error *error);
 /* NULL: no such job. */
 struct directory_entry *directory_find(const struct directory *directory, struct job_id id);
+
+/* The job that was submitted with this request id; NULL: none, or the spec has no id. */
+struct directory_entry *directory_find_request(
+    const struct directory *directory, const struct job_spec *spec);
 
 /* The entry has its final state now, or was added with it. */
 void directory_note_ended(struct directory *directory);

@@ -87,9 +87,14 @@ void engine_resume(struct engine *engine, uint64_t now_us);
 /* ---- events ---- */
 
 /* Answered by sink->answer at the end of the turn. The spec is copied; one that breaks the limits
- * is refused, and one that restores from a job without a checkpoint. */
+ * is refused, and one that restores from a job without a checkpoint. With the request id of a job
+ * that is known, live or ended, it is answered with that job, and ALREADY_EXISTS if that has
+ * another spec. */
 void engine_submit(
     struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec);
+/* Whether a submission of this spec would be answered so: it brings nothing that must be checked.
+ */
+bool engine_knows_request(const struct engine *engine, const struct job_spec *spec);
 /* A job that goes on from a checkpoint that the front gives, whatever spec->restore_from is. */
 void engine_submit_restored(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *checkpoint);

@@ -172,6 +172,8 @@ void engine_break(struct engine *engine, const struct cadre_error *error);
 
 /* turn.c: an answer without the core, sent in order with the rest of the turn. */
 void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text);
+/* turn.c: likewise OK, with a job. */
+void engine_answer_job(struct engine *engine, struct call_id call, struct job_id job);
 
 /* turn.c: the worker keeps memory or files of a job that does not run. */
 void engine_add_forget(struct engine *engine, struct job_id job, struct link_id link);

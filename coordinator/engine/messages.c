@@ -244,6 +244,7 @@ cadre_status messages_dispatch(
         messages_send(sender, action->welcome.link,
             &(struct agent_down){.type = AGENT_DOWN_WELCOME,
                 .welcome = {.worker = action->welcome.worker,
+                    .protocol_version = action->welcome.protocol,
                     .lease_us = sender->lease_us,
                     .term = sender->term}});
         break;

@@ -179,11 +179,56 @@ static cadre_status engine_prepare(struct engine *engine, const struct job_spec 
     return CADRE_OK;
 }
 
+static cadre_status check_same_spec(
+    const struct directory_entry *entry, const struct job_spec *spec, struct cadre_error *error)
+{
+    struct wire_buffer first = {0};
+    struct wire_buffer second = {0};
+    cadre_status status = wire_pack_job_spec(&entry->spec, &first, error);
+    status = status == CADRE_OK ? wire_pack_job_spec(spec, &second, error) : status;
+    bool same = status == CADRE_OK && first.size == second.size &&
+                memcmp(first.bytes, second.bytes, first.size) == 0;
+    wire_buffer_free(&first);
+    wire_buffer_free(&second);
+    if (status != CADRE_OK || same) {
+        return status;
+    }
+    return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+        "job %llu was submitted with this request id and another spec: draw a new id for each "
+        "submission",
+        (unsigned long long)entry->id.n);
+}
+
+/* Answers a submission that is a repetition: behind the records of the job, should these be in this
+ * turn. */
+static bool answer_repeated(struct engine *engine, struct call_id call, const struct job_spec *spec)
+{
+    struct cadre_error error = {0};
+    const struct directory_entry *entry = directory_find_request(&engine->directory, spec);
+    if (entry == NULL) {
+        return false;
+    }
+    if (check_same_spec(entry, spec, &error) != CADRE_OK) {
+        engine_answer(engine, call, error.code, error.text);
+    } else {
+        engine_answer_job(engine, call, entry->id);
+    }
+    return true;
+}
+
+bool engine_knows_request(const struct engine *engine, const struct job_spec *spec)
+{
+    return directory_find_request(&engine->directory, spec) != NULL;
+}
+
 static void submit_spec(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *origin)
 {
     struct cadre_error error = {0};
     char note[LIMIT_TEXT_BYTES] = "";
+    if (answer_repeated(engine, call, spec)) {
+        return;
+    }
     struct core_event event = {
         .type = CORE_EVENT_SUBMIT, .now_us = now_us, .submit = {.call = call}};
     engine->now_us = now_us;

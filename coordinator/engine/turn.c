@@ -41,16 +41,27 @@ void engine_add_forget(struct engine *engine, struct job_id job, struct link_id 
     }
 }
 
-void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text)
+static void add_answer(struct engine *engine, struct call_id call, cadre_status code,
+    struct job_id job, const char *text)
 {
     CADRE_ASSERT(!engine->sending);
     if (engine->broken != CADRE_OK || !make_room(engine)) {
         return;
     }
     struct core_action *action = &engine->turn.items[engine->turn.count++];
-    *action =
-        (struct core_action){.type = CORE_ACTION_ANSWER, .answer = {.call = call, .code = code}};
+    *action = (struct core_action){
+        .type = CORE_ACTION_ANSWER, .answer = {.call = call, .code = code, .job = job}};
     snprintf(action->answer.text, sizeof action->answer.text, "%s", text);
+}
+
+void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text)
+{
+    add_answer(engine, call, code, (struct job_id){0}, text);
+}
+
+void engine_answer_job(struct engine *engine, struct call_id call, struct job_id job)
+{
+    add_answer(engine, call, CADRE_OK, job, "");
 }
 
 void engine_note_changed(struct engine *engine, struct job_id job)

@@ -13,7 +13,7 @@ from concurrent import futures
 
 from client import CALL_S, SUCCEEDED, agent_pb2, common_pb2, grpc, job_file, jobs_pb2, refusal
 from cluster import Cluster, clean_environment, program, script, trainer
-from testing import HANG_S, check_equal, check_in, run, skip, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, skip, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROTO = os.path.join(HERE, "..", "..", "proto")
@@ -107,10 +107,13 @@ def test_a_later_client_meets_this_coordinator():
 
 
 class Between:
-    """A proxy of Agents.Join that says another protocol version in the worker's name."""
+    """A proxy of Agents.Join that says other protocol versions in the worker's name: from `oldest` to `newest`, or with
+    None `oldest` alone, as workers that know no ranges do."""
 
-    def __init__(self, coordinator, listen, version):
-        self.version = version
+    def __init__(self, coordinator, listen, oldest, newest=None, chooses=None):
+        self.range = oldest, newest
+        self.chooses = chooses  # the version that the coordinator says, in place of its own choice
+        self.welcomes = []
         self.channel = grpc.insecure_channel(coordinator, options=[("grpc.use_local_subchannel_pool", 1)])
         self.server = grpc.server(futures.ThreadPoolExecutor(8))
         join = grpc.stream_stream_rpc_method_handler(self.join)
@@ -123,14 +126,20 @@ class Between:
         for message in messages:
             up = agent_pb2.AgentUp.FromString(message)
             if up.WhichOneof("message") == "hello":
-                up.hello.protocol_version = self.version
+                up.hello.protocol_version, up.hello.protocol_newest = self.range[0], self.range[1] or 0
             yield up.SerializeToString()
 
     def join(self, messages, context):
         down = self.channel.stream_stream("/cadre.v1.Agents/Join")(self.changed(messages))
         context.add_callback(down.cancel)
         try:
-            yield from down
+            for message in down:
+                said = agent_pb2.AgentDown.FromString(message)
+                if said.WhichOneof("message") == "welcome":
+                    self.welcomes.append(said.welcome.protocol_version)
+                    if self.chooses is not None:
+                        said.welcome.protocol_version = self.chooses
+                yield said.SerializeToString()
         except grpc.RpcError as error:
             context.abort(error.code(), error.details())
 
@@ -139,22 +148,52 @@ class Between:
         self.channel.close()
 
 
-def test_a_worker_of_another_protocol_is_refused():
+@contextlib.contextmanager
+def cluster_between(*versions, **options):
+    """A cluster whose worker is not started, and what is between it and the coordinator: with versions, which are
+    added to the coordinator's own."""
     with Cluster(workers=1, start=False) as cluster:
         cluster.coordinator.start()
-        version = cluster.client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).agent_protocol
-        between = Between(cluster.address, f"unix:{cluster.folder}/between.sock", version + 1)
+        own = cluster.client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).agent_protocol
+        between = Between(cluster.address, f"unix:{cluster.folder}/between.sock", *(own + more for more in versions),
+                          **{name: own + more for name, more in options.items()})
+        worker = cluster.workers[0]
+        worker.argv[worker.argv.index(cluster.address)] = f"unix:{cluster.folder}/between.sock"
         try:
-            worker = cluster.workers[0]
-            worker.argv[worker.argv.index(cluster.address)] = f"unix:{cluster.folder}/between.sock"
-            worker.start(ready=False)
-            sentence = f"has agent protocol {version + 1}, this coordinator {version}: install the same version"
-            wait_for("both numbers in the coordinator's log", lambda: sentence in cluster.coordinator.log())
-            wait_for("both numbers in the worker's log", lambda: sentence in worker.log())
-            check_equal(cluster.client.workers(), [], "workers that the coordinator took")
-            worker.stop()  # it goes on trying: the coordinator may be upgraded
+            yield cluster, worker, between, own
         finally:
             between.close()
+
+
+def test_a_worker_of_another_protocol_is_refused():
+    for versions, shown in (((1,), "{1}"), ((1, 3), "{1} to {3}")):
+        with cluster_between(*versions) as (cluster, worker, between, own):
+            worker.start(ready=False)
+            theirs = shown.format(*range(own, own + 4))
+            sentence = f"has agent protocol {theirs}, this coordinator {own}: install the same version"
+            wait_for("both ranges in the coordinator's log", lambda: sentence in cluster.coordinator.log())
+            wait_for("both ranges in the worker's log", lambda: sentence in worker.log())
+            check_equal(between.welcomes, [], "welcomes")
+            check_equal(cluster.client.workers(), [], "workers that the coordinator took")
+            worker.stop()  # it goes on trying: the coordinator may be upgraded
+
+
+def test_a_worker_that_serves_more_protocols_joins():
+    for versions in ((0, 2), (0,)):
+        with cluster_between(*versions) as (cluster, worker, between, own):
+            worker.start()
+            check_equal(between.welcomes, [own], "the version that the coordinator chose")
+            check_in(f"protocol={own}", worker.log(), "the worker's log")
+            check_equal([worker.name for worker in cluster.client.workers()], ["w0"], "workers that it took")
+            worker.stop()
+
+
+def test_a_coordinator_that_chooses_another_protocol_is_refused():
+    with cluster_between(0, 1, chooses=1) as (_, worker, _, own):
+        worker.start(ready=False)
+        wait_for("the worker says so", lambda: f"which chose agent protocol {own + 1} of the" in worker.log())
+        check(not os.path.exists(worker.ready_file), "it joined all the same")
+        worker.stop()
 
 
 # Sends to the daemon as the libcadre of another version would: the frame's preamble has another number.

@@ -57,8 +57,8 @@ typedef struct cadre_client_options {
      * not listed. */
     const char *address;
     uint64_t timeout_us;      /* how long a short call may take; 30 s. Streams have no such limit */
-    uint64_t wait_timeout_us; /* how long cadre_client_watch and followed logs try again to connect
-                                 while the coordinator is away; 60 s */
+    uint64_t wait_timeout_us; /* how long cadre_client_submit, cadre_client_watch and followed logs
+                                 try again to connect while the coordinator is away; 60 s */
     /* Called when those begin to wait for a lost coordinator (true), and when it is back
      * (false). */
     void (*on_outage)(bool away, void *user);
@@ -196,8 +196,14 @@ typedef struct cadre_submitted {
 /* Submits a job. Program and files are read and hashed before this returns, in both forms, and what
  * the coordinator lacks is uploaded by content hash. Nothing is sent when the options are wrong.
  * NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT: a file, named with what is wrong with it.
- * ABORTED: a file changed while it was being uploaded. UNAVAILABLE with a message about it when it
- * is not known whether the job was accepted. */
+ * ABORTED: a file changed while it was being uploaded.
+ *
+ * When the connection breaks, or no answer comes in time, the submission is repeated for
+ * wait_timeout_us, on_outage being called; a random id that is drawn once for each call of this
+ * function goes with it, and a coordinator that has the job, also one that was started again
+ * meanwhile, answers with that one. After that time, and at once with a coordinator of an earlier
+ * version, which knows no ids: UNAVAILABLE or DEADLINE_EXCEEDED, with a message that says whether
+ * the job may have been accepted. */
 CADRE_API cadre_status cadre_client_submit(cadre_client *client,
     const cadre_submit_options *options, cadre_submitted *ret_submitted, const cadre_then *then);
 
@@ -209,13 +215,16 @@ CADRE_API cadre_status cadre_client_job(
 CADRE_API cadre_status cadre_client_jobs(
     cadre_client *client, cadre_job_list **ret_jobs, const cadre_then *then);
 
-/* Requests that a job stops, and returns its state; a job that has ended is not changed. */
+/* Requests that a job stops, and returns its state; a job that has ended is not changed. Made
+ * again, it changes nothing and returns the same. FAILED_PRECONDITION: the job is ending for
+ * another reason. */
 CADRE_API cadre_status cadre_client_cancel(
     cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
 
 /* Requests a checkpoint now: all tasks save before the next step that none has begun, and go on.
- * Returns the job's state; its `checkpoint` changes when the new one is published. NOT_FOUND;
- * FAILED_PRECONDITION: it has ended, or no step is being done now. */
+ * Returns the job's state; its `checkpoint` changes when the new one is published. Made again, it
+ * saves at most once more, which does no harm. NOT_FOUND; FAILED_PRECONDITION: it has ended, or no
+ * step is being done now. */
 CADRE_API cadre_status cadre_client_checkpoint(
     cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
 
@@ -530,12 +539,13 @@ CADRE_API cadre_status cadre_client_workers(cadre_client *client, const char *wo
  * No committed step is lost. It holds for every daemon of that name, also after the coordinator was
  * started again, until cadre_client_undrain(). `reason` is for people, at most 128 bytes; NULL:
  * none. Returns once the coordinator has recorded it; cadre_client_workers() shows how many tasks
- * are left, and which client drained it. NOT_FOUND: no worker has this name. */
+ * are left, and which client drained it. Made again, it changes nothing but the reason and the
+ * client. NOT_FOUND: no worker has this name. */
 CADRE_API cadre_status cadre_client_drain(
     cadre_client *client, const char *worker, const char *reason, const cadre_then *then);
 
 /* Ends the draining of a worker: it takes tasks again. NOT_FOUND: no client drained one of this
- * name. */
+ * name, or its draining has ended already, as when the call is made again. */
 CADRE_API cadre_status cadre_client_undrain(
     cadre_client *client, const char *worker, const cadre_then *then);
 
@@ -547,6 +557,8 @@ typedef struct cadre_coordinator_version {
     uint64_t started_us;     /* Unix time */
     uint64_t jobs_live;      /* that wait or run */
     uint64_t workers;        /* that are connected */
+    bool request_ids; /* a submission that is repeated makes no second job: see cadre_client_submit
+                       */
 } cadre_coordinator_version;
 
 /* Where the pages of a coordinator are: the result of cadre_client_login(). */

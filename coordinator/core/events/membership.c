@@ -15,16 +15,34 @@
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/states.h"
 
+static struct version_range range_of(const struct agent_hello *hello)
+{
+    bool more = hello->protocol_newest > hello->protocol_version;
+    return (struct version_range){.oldest = hello->protocol_version,
+        .newest = more ? hello->protocol_newest : hello->protocol_version};
+}
+
+/* "7", or "7 to 9". */
+static void text_range(struct text *text, struct version_range range)
+{
+    text_add_u64(text, range.oldest);
+    if (range.newest > range.oldest) {
+        text_add(text, " to ");
+        text_add_u64(text, range.newest);
+    }
+}
+
 /* Whether this hello is well formed; else `sentence` names the fault and the remedy. */
 static cadre_status hello_check(
     const struct core *core, const struct agent_hello *hello, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
-    if (hello->protocol_version != AGENT_PROTOCOL_VERSION) {
+    uint32_t protocol;
+    if (!version_range_common(range_of(hello), AGENT_PROTOCOL_RANGE, &protocol)) {
         text_add(&text, "the worker has agent protocol ");
-        text_add_u64(&text, hello->protocol_version);
+        text_range(&text, range_of(hello));
         text_add(&text, ", this coordinator ");
-        text_add_u64(&text, AGENT_PROTOCOL_VERSION);
+        text_range(&text, AGENT_PROTOCOL_RANGE);
         text_add(&text, ": install the same version of both");
         return CADRE_FAILED_PRECONDITION;
     }
@@ -84,6 +102,8 @@ static void worker_bind(
     map_add(&core->workers_by_link, link.n, worker);
     worker_move(w, WORKER_CONNECTED, ABSENCE_NONE);
     w->link = link;
+    bool common = version_range_common(range_of(hello), AGENT_PROTOCOL_RANGE, &w->protocol);
+    CADRE_ASSERT(common); /* hello_check() saw it */
     w->overdue = false;
     w->orphan_us = hello->orphan_us;
     w->boot_nonce = hello->boot_nonce;
@@ -100,6 +120,7 @@ static void worker_bind(
     struct core_action *action = action_add(core, CORE_ACTION_WELCOME);
     action->welcome.link = link;
     action->welcome.worker = w->id;
+    action->welcome.protocol = w->protocol;
     CADRE_ASSERT(w->state == WORKER_CONNECTED && w->link.n == link.n);
     CADRE_ASSERT(worker_by_link(core, link) == worker);
 }

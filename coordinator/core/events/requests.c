@@ -96,6 +96,10 @@ void job_cancel(struct core *core, const struct core_cancel *cancel)
             cancel->job, 0, sentence);
         return;
     }
+    if (job->state == JOB_ENDING && job->outcome == JOB_CANCELLED) {
+        call_answer(core, cancel->call, CADRE_OK, cancel->job, 0, ""); /* the request, repeated */
+        return;
+    }
     if (job->state == JOB_ENDING) {
         text_add(&text, " is ending already");
         call_answer(core, cancel->call, CADRE_FAILED_PRECONDITION, cancel->job, 0, sentence);

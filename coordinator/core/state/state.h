@@ -72,6 +72,7 @@ struct worker {
     enum worker_state state;
     enum absence absence;
     struct link_id link;
+    uint32_t protocol; /* version of the agent stream, on this link */
     uint64_t boot_nonce;
     uint64_t last_seen_us;
     uint32_t slots;

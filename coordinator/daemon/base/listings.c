@@ -121,7 +121,8 @@ void listing_version(struct daemon *daemon, struct version_response *ret_respons
     *ret_response = (struct version_response){.version = CADRE_VERSION,
         .agent_protocol = AGENT_PROTOCOL_VERSION,
         .task_frame = TASK_FRAME_VERSION,
-        .started_us = daemon->started_us};
+        .started_us = daemon->started_us,
+        .request_ids = true};
     struct engine_job_brief job;
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &job); i++) {
         ret_response->jobs_live += job_state_is_final(job.state) ? 0 : 1;

@@ -39,7 +39,8 @@
 
 #define STUB_EPOCHS_MAX 5
 
-#define STUB_BLOBS_MAX 8
+#define STUB_BLOBS_MAX   8
+#define STUB_REQUEST_IDS 8
 
 struct stub_blob {
     struct sha256 hash;
@@ -53,6 +54,8 @@ struct stub_seen {
     struct stub_blob blobs[STUB_BLOBS_MAX];
     size_t blob_count;
     int submits;
+    uint8_t request_ids[STUB_REQUEST_IDS]
+                       [LIMIT_REQUEST_ID_BYTES]; /* of the first of them; zeros: none */
     char
         spec[1024]; /* of the last: "name=... program=... args=a,b env=... files=x,y workers=..." */
     int watches;
@@ -74,6 +77,8 @@ struct stub {
     struct stub_seen seen; /* under the lock */
     unsigned audit_pages;  /* that were asked for, of jobs that have several */
     cadre_status submit_fails;
+    bool request_ids;         /* it knows them, as it says when a client connects */
+    int submit_losses;        /* so many of the next answers are lost */
     cadre_status watch_fails; /* and Logs */
     char address[160];
 };

@@ -323,9 +323,18 @@ static void on_submit(struct rpc_call *call, const void *data, size_t length, vo
         return;
     }
     pthread_mutex_lock(&stub->lock);
+    if (stub->seen.submits < STUB_REQUEST_IDS) {
+        memcpy(stub->seen.request_ids[stub->seen.submits], spec.request_id, sizeof spec.request_id);
+    }
     stub->seen.submits++;
+    bool is_lost = stub->submit_losses > 0;
+    stub->submit_losses -= is_lost ? 1 : 0;
     describe_spec(&spec, stub->seen.spec, sizeof stub->seen.spec);
     pthread_mutex_unlock(&stub->lock);
+    if (is_lost) {
+        rpc_call_abort(call, CADRE_UNAVAILABLE, "Socket closed");
+        return;
+    }
     if (stub->submit_fails != CADRE_OK) {
         rpc_call_finish(call, stub->submit_fails, "the coordinator says no");
         return;
@@ -440,6 +449,7 @@ static void on_workers(struct rpc_call *call, const void *data, size_t length, v
 
 static void on_version(struct rpc_call *call, const void *data, size_t length, void *user)
 {
+    struct stub *stub = user;
     (void)data;
     (void)length;
     const struct version_response response = {.version = "1.2.3",
@@ -447,8 +457,9 @@ static void on_version(struct rpc_call *call, const void *data, size_t length, v
         .task_frame = 5,
         .started_us = 6,
         .jobs_live = 7,
-        .workers = 8};
-    STUB_SEND((struct stub *)user, call, version_response, &response);
+        .workers = 8,
+        .request_ids = stub->request_ids};
+    STUB_SEND(stub, call, version_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }
 

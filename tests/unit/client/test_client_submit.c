@@ -4,6 +4,7 @@
 #include "stub.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -269,6 +270,81 @@ static void answers_of_the_coordinator_are_passed_on(void **state)
     assert_int_equal(submitted.job, 0);
 }
 
+static void on_outage(bool away, void *user)
+{
+    char *outages = user; /* of 16 bytes */
+    size_t used = strlen(outages);
+    snprintf(outages + used, 16 - used, "%s", away ? "-" : "+");
+}
+
+/* To a coordinator that knows request ids. */
+static cadre_client *connect_again(struct world *world, char outages[16], uint64_t wait_timeout_us)
+{
+    cadre_client *client = NULL;
+    world->stub.request_ids = true;
+    const cadre_client_options options = {.address = world->stub.address,
+        .wait_timeout_us = wait_timeout_us,
+        .on_outage = on_outage,
+        .user = outages};
+    assert_int_equal(cadre_client_connect(&options, &client), CADRE_OK);
+    return client;
+}
+
+static void a_submission_without_an_answer_is_repeated(void **state)
+{
+    struct world *world = *state;
+    char outages[16] = "";
+    cadre_client *client = connect_again(world, outages, 0);
+    const cadre_submit_options options = {.program = world->program};
+    cadre_submitted submitted = {0};
+    world->stub.submit_losses = 2;
+    assert_int_equal(cadre_client_submit(client, &options, &submitted, NULL), CADRE_OK);
+    assert_int_equal(submitted.job, 7);
+    assert_string_equal(outages, "-+");
+    assert_int_equal(cadre_client_submit(client, &options, &submitted, NULL), CADRE_OK);
+    struct stub_seen seen = stub_seen(&world->stub);
+    static const uint8_t none[LIMIT_REQUEST_ID_BYTES];
+    assert_int_equal(seen.submits, 4);
+    assert_memory_not_equal(seen.request_ids[0], none, sizeof none);
+    assert_memory_equal(seen.request_ids[1], seen.request_ids[0], sizeof none);
+    assert_memory_equal(seen.request_ids[2], seen.request_ids[0], sizeof none);
+    assert_memory_not_equal(seen.request_ids[3], seen.request_ids[0], sizeof none);
+    assert_int_equal(seen.blob_count, 1);
+    world->stub.submit_fails = CADRE_RESOURCE_EXHAUSTED; /* a refusal is an answer */
+    assert_int_equal(
+        cadre_client_submit(client, &options, &submitted, NULL), CADRE_RESOURCE_EXHAUSTED);
+    assert_int_equal(stub_seen(&world->stub).submits, 5);
+    cadre_client_release(client);
+}
+
+static void it_is_not_repeated_for_ever(void **state)
+{
+    struct world *world = *state;
+    char outages[16] = "";
+    cadre_client *client = connect_again(world, outages, 300000);
+    const cadre_submit_options options = {.program = world->program};
+    cadre_submitted submitted = {0};
+    world->stub.submit_losses = 1000000;
+    assert_int_equal(cadre_client_submit(client, &options, &submitted, NULL), CADRE_UNAVAILABLE);
+    assert_non_null(strstr(cadre_error_message(), "look there before you submit again"));
+    assert_int_equal(submitted.job, 0);
+    assert_true(stub_seen(&world->stub).submits >= 2);
+    cadre_client_release(client);
+}
+
+/* One that knows no ids would make a second job. */
+static void at_an_older_coordinator_it_is_made_once(void **state)
+{
+    struct world *world = *state;
+    const cadre_submit_options options = {.program = world->program};
+    cadre_submitted submitted = {0};
+    world->stub.submit_losses = 1;
+    assert_int_equal(
+        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_UNAVAILABLE);
+    assert_non_null(strstr(cadre_error_message(), "look there before you submit again"));
+    assert_int_equal(stub_seen(&world->stub).submits, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +356,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_that_changes_is_noticed, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             answers_of_the_coordinator_are_passed_on, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            a_submission_without_an_answer_is_repeated, open_world, close_world),
+        cmocka_unit_test_setup_teardown(it_is_not_repeated_for_ever, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            at_an_older_coordinator_it_is_made_once, open_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -390,6 +390,13 @@ static void cancelling_at_each_stage(void **state)
     cancel(s, 9, 1);
     expect_output(s, "answer 9: job 1, 0 before\n"
                      "stop job 1\n");
+    cancel(s, 9, 1); /* repeated, because the answer was lost */
+    expect_output(s, "answer 9: job 1, 0 before\n");
+    script_close(s);
+
+    s = stage_started();
+    gone(s, 1, 1, 0, 3, 0, "");
+    script_skip(s);
     cancel(s, 9, 1);
     expect_output(s, "answer 9: FAILED_PRECONDITION: job 1 is ending already\n");
     script_close(s);

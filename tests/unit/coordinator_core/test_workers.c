@@ -32,6 +32,56 @@ static void joins_and_is_listed(void **state)
     script_close(s);
 }
 
+static void hello_of(struct script *s, uint64_t link, uint32_t oldest, uint32_t newest)
+{
+    struct agent_up message = {.type = AGENT_UP_HELLO,
+        .hello = {.protocol_version = oldest,
+            .protocol_newest = newest,
+            .name = "a",
+            .boot_nonce = link,
+            .slots = 1}};
+    step(s, &(struct core_event){
+                .type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = &message}});
+}
+
+static void the_newest_common_protocol_is_used(void **state)
+{
+    (void)state;
+    static const struct {
+        struct version_range a, b;
+        uint32_t common; /* 0: none */
+    } cases[] = {
+        {{7, 7}, {7, 7}, 7},
+        {{7, 9}, {7, 7}, 7},
+        {{7, 9}, {8, 10}, 9},
+        {{7, 9}, {8, 8}, 8},
+        {{7, 9}, {9, 12}, 9},
+        {{7, 9}, {10, 12}, 0},
+        {{8, 8}, {7, 7}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t version = 0;
+        assert_int_equal(
+            version_range_common(cases[i].a, cases[i].b, &version), cases[i].common != 0);
+        assert_true(cases[i].common == 0 || version == cases[i].common);
+        assert_int_equal(
+            version_range_common(cases[i].b, cases[i].a, &version), cases[i].common != 0);
+        assert_true(cases[i].common == 0 || version == cases[i].common);
+    }
+    struct script *s = script_open(NULL);
+    hello_of(s, 1, 5, 6);
+    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 5 to 6, "
+                     "this coordinator 7: install the same version of both\n");
+    hello_of(s, 1, 8, 9);
+    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 8 to 9, "
+                     "this coordinator 7: install the same version of both\n");
+    hello_of(s, 1, 7, 9);
+    expect_output(s, "welcome link 1: worker 1\n");
+    hello_of(s, 1, 7, 0); /* that of an earlier version has no range */
+    expect_output(s, "welcome link 1: worker 1\n");
+    script_close(s);
+}
+
 static void refuses_bad_hellos(void **state)
 {
     (void)state;
@@ -499,6 +549,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joins_and_is_listed),
+        cmocka_unit_test(the_newest_common_protocol_is_used),
         cmocka_unit_test(refuses_bad_hellos),
         cmocka_unit_test(names_are_unique),
         cmocka_unit_test(comes_back_on_a_new_stream),

@@ -222,6 +222,7 @@ static void receive(struct watch *watch, const struct core *core, const struct c
         break;
     case CORE_ACTION_WELCOME:
         assert_true(action->welcome.link.n != 0 && action->welcome.worker.n != 0);
+        assert_int_equal(action->welcome.protocol, AGENT_PROTOCOL_VERSION);
         break;
     case CORE_ACTION_REFUSE:
         assert_true(action->refuse.code != CADRE_OK && action->refuse.text[0] != '\0');

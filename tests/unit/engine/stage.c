@@ -361,6 +361,7 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
     case AGENT_DOWN_WELCOME:
         line(stage, "link %" PRIu64 ": welcome worker %" PRIu64, link.n, down->welcome.worker.n);
         assert_int_equal(down->welcome.lease_us, stage->options.core.lease_us);
+        assert_int_equal(down->welcome.protocol_version, AGENT_PROTOCOL_VERSION);
         break;
     case AGENT_DOWN_START:
         show_start(stage, link, &down->start);

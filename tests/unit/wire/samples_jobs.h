@@ -329,7 +329,8 @@ static const struct version_response version = {.version = "0.2.0",
     .task_frame = 2,
     .started_us = 3,
     .jobs_live = 4,
-    .workers = 5};
+    .workers = 5,
+    .request_ids = true};
 static const struct login_response login = {.token = "viewer~1~v~00",
     .expires_us = 1700,
     .role = "viewer",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The values of the sample messages that tasks, daemons and the coordinator send each other; those
- * of the client service are in samples_jobs.h. Included once, by samples.c, which puts them into
- * its table. */
+ * of the client service are in samples_jobs.h. Included once, by samples.c, for its table. */
 #ifndef CADRE_TESTS_UNIT_WIRE_SAMPLES_VALUES_H
 #define CADRE_TESTS_UNIT_WIRE_SAMPLES_VALUES_H
 
@@ -386,6 +385,7 @@ const struct agent_up sample_agent_hello = {
     .hello =
         {
             .protocol_version = 2,
+            .protocol_newest = 4,
             .library_version = "0.2.0",
             .name = "host-a",
             .host = "a.example.org",
@@ -500,6 +500,8 @@ const struct job_spec sample_spec = {
     .restore_step = 4005,
     .gpus = LIMIT_GPUS_PER_WORKER,
     .terminal = true,
+    .has_request_id = true,
+    .request_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255},
     .limits = {.memory_bytes = LIMIT_MEMORY_MAX,
         .cpu_thousandths = LIMIT_CPU_MIN,
         .pids = LIMIT_PIDS_MAX,
@@ -514,8 +516,7 @@ static const struct job_spec spec_bare = {
 };
 
 static const struct agent_down welcome = {.type = AGENT_DOWN_WELCOME,
-    .welcome = {
-        .worker = {11}, .lease_us = 10000000, .term = {.cluster = 1, .start = 2, .nonce = 3}}};
+    .welcome = {.worker = {11}, .lease_us = 10000000, .term = {1, 2, 3}, .protocol_version = 4}};
 static const struct agent_down agent_refused = {
     .type = AGENT_DOWN_REFUSED, .refused = {.code = CADRE_ALREADY_EXISTS, .text = "name in use"}};
 /* The spec is a copy: constant initialisers cannot name another object. */

@@ -131,7 +131,8 @@ static void send_hello(struct agent *agent, struct agent_up *up)
             agent->refs[count++] = view.task;
         }
     }
-    up->hello = (struct agent_hello){.protocol_version = AGENT_PROTOCOL_VERSION,
+    up->hello = (struct agent_hello){.protocol_version = AGENT_PROTOCOL_OLDEST,
+        .protocol_newest = AGENT_PROTOCOL_VERSION,
         .library_version = CADRE_VERSION,
         .name = agent->name,
         .host = agent->host,

@@ -50,7 +50,8 @@ struct daemon {
     struct rpc_attempt attempt;      /* which endpoints failed since the last welcome */
     struct rpc_tls *tls;             /* NULL: none */
     struct rpc_call *join;
-    bool linked; /* the welcome came on this stream */
+    bool linked;       /* the welcome came on this stream */
+    uint32_t protocol; /* version of the stream, as the welcome has it */
     bool was_linked;
     struct term term;                 /* the newest coordinator that was accepted */
     uint64_t reported_certificate_us; /* the expiry that the coordinator was sent */

@@ -60,10 +60,26 @@ static void find_mesh_host(struct daemon *daemon)
         LOG_STR("mesh_host", host));
 }
 
+/* Sets the version of the stream. */
+static cadre_status protocol_accept(
+    struct daemon *daemon, const struct agent_welcome *welcome, struct cadre_error *error)
+{
+    uint32_t version =
+        welcome->protocol_version != 0 ? welcome->protocol_version : AGENT_PROTOCOL_OLDEST;
+    if (!version_range_has(AGENT_PROTOCOL_RANGE, version)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "this worker refuses the coordinator, which chose agent protocol %u of the worker's %d "
+            "to %d: install the same version of both",
+            version, AGENT_PROTOCOL_OLDEST, AGENT_PROTOCOL_VERSION);
+    }
+    daemon->protocol = version;
+    return CADRE_OK;
+}
+
 static void on_welcome(struct daemon *daemon, const struct agent_welcome *welcome)
 {
     log_event(LOG_LEVEL_INFO, "link", "joined the coordinator",
-        LOG_U64("worker", welcome->worker.n),
+        LOG_U64("worker", welcome->worker.n), LOG_U64("protocol", daemon->protocol),
         LOG_STR("coordinator", rpc_endpoints_address(daemon->endpoints)));
     rpc_endpoints_answered(daemon->endpoints, daemon->channel);
     daemon->attempt = (struct rpc_attempt){0};
@@ -102,7 +118,8 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         return;
     }
     if (down.type == AGENT_DOWN_WELCOME) {
-        if (term_accept(daemon, &down.welcome.term, &error) != CADRE_OK) {
+        if (protocol_accept(daemon, &down.welcome, &error) != CADRE_OK ||
+            term_accept(daemon, &down.welcome.term, &error) != CADRE_OK) {
             rpc_call_abort(call, error.code, error.text);
             return;
         }
