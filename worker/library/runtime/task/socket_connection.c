@@ -151,6 +151,7 @@ cadre_status socket_connection_open(const char *path, int stop_fd, uint64_t dead
     CADRE_ASSERT(path != NULL);
     CADRE_ASSERT(deadline_us > 0);
     *ret_fd = -1;
+    *ret_mailbox = (struct socket_mailbox){.arrived_fd = -1, .released_fd = -1};
     CADRE_CLOSE_AT_EXIT int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return cadre_error_errno(error, errno, "make a Unix socket");
