@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task that does nothing but wait for releases: arrive, wait for the release, apply, arrive
- * again. It uses the frames of its daemon with the production task core, with a window of one step,
- * so that every step needs a release of its own and a round is the whole way: task -> daemon ->
- * coordinator -> committed record -> daemon -> task. Started by a worker daemon: cadre_barrier
- * ROUNDS FILE */
+ * again. It uses the production task core, the runtime's connection to the daemon and its
+ * mailboxes, with a window of one step, so that every step needs a release of its own and a round
+ * is the whole way: task -> daemon -> coordinator -> committed record -> daemon -> task. Started by
+ * a worker daemon: cadre_barrier ROUNDS FILE */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
-#include "common/wire/frame.h"
+#include "common/base/clock.h"
 #include "tests/bench/barrier/times.h"
 #include "worker/core/task_core.h"
+#include "worker/library/runtime/task/session.h"
+#include "worker/library/runtime/task/socket_mailbox.h"
 
 struct bench_task {
     int fd;
+    int set; /* what it waits in */
+    struct socket_mailbox mailbox;
     struct task_core core;
     struct frame_reader reader;
     struct wire_arena *arena;
@@ -54,7 +56,8 @@ static void step(struct bench_task *task, const struct task_event *event)
     for (size_t i = 0; i < out.count; i++) {
         switch (out.items[i].type) {
         case TASK_ACTION_SEND:
-            if (frame_pack_task_up(&out.items[i].up, &task->frame, &error) != CADRE_OK) {
+            if (socket_mailbox_send(&task->mailbox, &out.items[i].up, &task->frame, &error) !=
+                CADRE_OK) {
                 fail("pack", error.text);
             }
             break;
@@ -76,15 +79,33 @@ static void step(struct bench_task *task, const struct task_event *event)
     write_all(task->fd, task->frame.bytes, task->frame.size);
 }
 
-/* Waits for bytes, as the runtime does, by poll(): a thread that waits in read() is also woken when
- * the daemon has read what this end sent. Takes every frame that is whole. */
-static void receive(struct bench_task *task)
+static void handle(struct bench_task *task, const uint8_t *payload, size_t size)
 {
     struct cadre_error error;
-    struct pollfd waited = {.fd = task->fd, .events = POLLIN};
-    if (poll(&waited, 1, -1) < 0 && errno != EINTR) {
-        fail("poll", strerror(errno));
+    struct task_down down;
+    wire_arena_reset(task->arena);
+    if (wire_unpack_task_down(payload, size, task->arena, &down, &error) != CADRE_OK) {
+        fail("unpack", error.text);
     }
+    step(task, &(struct task_event){.type = TASK_EVENT_DOWN, .down = &down});
+}
+
+static void handle_mailbox(struct bench_task *task)
+{
+    struct cadre_error error;
+    struct task_down down = {.type = TASK_DOWN_RELEASE};
+    cadre_status status;
+    while ((status = socket_mailbox_next(&task->mailbox, &down.release, &error)) == CADRE_OK) {
+        step(task, &(struct task_event){.type = TASK_EVENT_DOWN, .down = &down});
+    }
+    if (status != CADRE_PENDING) {
+        fail("mailbox", error.text);
+    }
+}
+
+static void read_frames(struct bench_task *task)
+{
+    struct cadre_error error;
     uint8_t *room = frame_reader_room(&task->reader, 4096);
     ssize_t got = room != NULL ? read(task->fd, room, 4096) : -1;
     if (got <= 0) {
@@ -94,12 +115,33 @@ static void receive(struct bench_task *task)
     const uint8_t *payload;
     size_t size;
     while (frame_reader_next(&task->reader, &payload, &size, &error) == CADRE_OK) {
-        struct task_down down;
-        wire_arena_reset(task->arena);
-        if (wire_unpack_task_down(payload, size, task->arena, &down, &error) != CADRE_OK) {
-            fail("unpack", error.text);
+        handle_mailbox(task);
+        handle(task, payload, size);
+        task->mailbox.frames_handled++;
+    }
+}
+
+/* Waits for messages, as the runtime does, and handles every one that is whole. */
+static void receive(struct bench_task *task)
+{
+    struct epoll_event ready[2];
+    int count = epoll_wait(task->set, ready, 2, -1);
+    if (count < 0 && errno != EINTR) {
+        fail("epoll_wait", strerror(errno));
+    }
+    for (int i = 0; i < count; i++) {
+        if (ready[i].data.fd == task->fd) {
+            read_frames(task);
         }
-        step(task, &(struct task_event){.type = TASK_EVENT_DOWN, .down = &down});
+    }
+    handle_mailbox(task);
+}
+
+static void watch(const struct bench_task *task, int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    if (fd >= 0 && epoll_ctl(task->set, EPOLL_CTL_ADD, fd, &event) != 0) {
+        fail("epoll_ctl", strerror(errno));
     }
 }
 
@@ -114,25 +156,20 @@ static uint64_t variable(const char *name)
 
 static void open_task(struct bench_task *task)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    uint8_t preamble[FRAME_PREAMBLE_BYTES];
+    struct cadre_error error;
     variable("CADRE_SLOT");
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", getenv("CADRE_SOCKET"));
-    task->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    task->set = epoll_create1(EPOLL_CLOEXEC);
     task->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
-    if (task->arena == NULL ||
-        connect(task->fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        fail("connect", strerror(errno));
+    if (task->set < 0 || task->arena == NULL) {
+        fail("open", "no descriptor or memory");
     }
-    frame_preamble_write(preamble);
-    write_all(task->fd, preamble, sizeof preamble);
-    for (size_t got = 0; got < sizeof preamble;) {
-        ssize_t count = read(task->fd, preamble + got, sizeof preamble - got);
-        if (count <= 0) {
-            fail("read", "no preamble");
-        }
-        got += (size_t)count;
+    if (socket_connection_open(getenv("CADRE_SOCKET"), -1,
+            clock_monotonic_us() + 10 * CADRE_US_PER_S, &task->fd, &task->mailbox,
+            &error) != CADRE_OK) {
+        fail("connect", error.text);
     }
+    watch(task, task->fd, EPOLLIN);
+    watch(task, task->mailbox.released_fd, EPOLLIN | EPOLLET);
     task_core_init(&task->core, (uint32_t)variable("CADRE_SLOT"), variable("CADRE_INCARNATION"), 1,
         (uint32_t)getpid(), "127.0.0.1:1");
     task->core.window_steps =
@@ -173,6 +210,8 @@ int main(int argc, char **argv)
         receive(&task);
     }
     close(task.fd);
+    close(task.set);
+    socket_mailbox_close(&task.mailbox);
     frame_reader_free(&task.reader);
     wire_buffer_free(&task.frame);
     wire_arena_free(task.arena);

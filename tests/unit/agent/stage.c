@@ -35,6 +35,7 @@ static void on_agent_send(void *user, const struct agent_up *up)
         break;
     case AGENT_UP_ARRIVED:
         stage->arrivals++;
+        stage->arrived_up_to = up->arrived.up_to;
         break;
     case AGENT_UP_TASK_STARTED:
         task = played(stage, up->started.task);

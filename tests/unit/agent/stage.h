@@ -48,6 +48,7 @@ struct stage {
     unsigned hellos;
     uint64_t nonce; /* of the last hello */
     unsigned arrivals;
+    uint64_t arrived_up_to; /* of the last one */
     bool drained;
     char notices[4096];
     struct task_confinement user; /* that tasks run as */

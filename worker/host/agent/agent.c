@@ -211,12 +211,17 @@ static void agent_act(
 static void on_tick(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
+    agent->armed_us = 0;
     agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_TICK});
 }
 
 void agent_arm_tick(struct agent *agent)
 {
     uint64_t wake_us = agent_core_wake_us(agent->core);
+    if (wake_us == agent->armed_us) {
+        return; /* mostly: a message hardly ever changes a deadline */
+    }
+    agent->armed_us = wake_us;
     if (wake_us == CADRE_TIME_NEVER) {
         uv_timer_stop(&agent->tick);
         return;
@@ -269,6 +274,7 @@ void agent_step(struct agent *agent, struct agent_event *event)
         free(done);
     }
     agent->acting = false;
+    mailboxes_wake(agent);
     agent_arm_tick(agent);
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/wire/frame.h"
+#include "common/wire/mailbox.h"
 #include "worker/host/agent/agent.h"
 #include "worker/host/keeper/messages.h"
 #include "worker/host/keeper/packed_launch.h"
@@ -26,6 +27,12 @@ struct task_connection {
     uint8_t preamble[FRAME_PREAMBLE_BYTES];
     size_t preamble_size;
     struct frame_reader reader;
+    uint64_t frames_sent;
+    uint64_t frames_handled;
+    struct job_mailboxes *mailboxes; /* NULL: none were sent to the program */
+    uint32_t mailbox;                /* index of its own among those of the arrivals */
+    uint64_t arrival_seen;           /* serial of the newest that was taken */
+    struct mailbox_of_task *releases;
 };
 
 struct agent_task {
@@ -92,14 +99,16 @@ struct agent {
     struct agent_core *core;
     struct agent_action *actions;
     size_t action_capacity;
-    struct task_ref *refs;      /* of a hello */
-    struct job_id *kept;        /* the same */
-    struct ps_memory *memories; /* ps_memory.c; the newest first */
+    struct task_ref *refs;           /* of a hello */
+    struct job_id *kept;             /* the same */
+    struct ps_memory *memories;      /* ps_memory.c; the newest first */
+    struct job_mailboxes *mailboxes; /* mailboxes.c */
     bool acting;
     struct deferred *deferred;
     struct deferred **deferred_tail;
     struct agent_task *tasks;
     uv_timer_t tick;
+    uint64_t armed_us; /* the deadline of `tick`; 0: it is not armed yet */
     char *keeper_program;
     uv_signal_t child;        /* SIGCHLD: keepers, and strays of one that was killed */
     bool strays;              /* there may be some */
@@ -132,6 +141,8 @@ void agent_task_handle_opened(struct agent_task *task);
 void agent_task_handle_closed(struct agent_task *task);
 /* Frees a forgotten task without open handles. */
 void agent_task_free_if_closed(struct agent_task *task);
+/* Subtracts a handle that belongs to no task. */
+void agent_handle_closed(struct agent *agent);
 
 /* agent.c: copies the start into the task's arena. */
 cadre_status agent_copy_start(
@@ -179,6 +190,28 @@ void task_socket_refuse(struct agent_task *task, cadre_status code, const char *
 void task_socket_drop(struct agent_task *task);
 /* Closes the listener and the connection. */
 void task_socket_close(struct agent_task *task);
+
+/* mailboxes.c: memory that is shared with the tasks of a job, see common/wire/mailbox.h. Without
+ * it, as when descriptors are short, everything is sent by frames. */
+/* What it calls: `take` when the connection may have a new arrival, `closed` as
+ * agent_handle_closed(). */
+struct mailboxes_callbacks {
+    void (*take)(struct task_connection *connection);
+    void (*closed)(struct agent *agent);
+};
+/* Sends the preamble with the descriptors of a mailbox for this program; false: nothing was sent.
+ */
+bool mailboxes_greet(
+    struct task_connection *connection, const struct mailboxes_callbacks *callbacks);
+/* The new arrival of the connection, if there is one. */
+enum mailbox_read mailboxes_next(
+    struct task_connection *connection, struct task_arrive *ret_arrive);
+/* Writes a release for the program; false: it uses no mailbox, so that a frame is due. */
+bool mailboxes_release(struct task_connection *connection, const struct task_release *release);
+/* Wakes the programs for which releases were written. */
+void mailboxes_wake(struct agent *agent);
+/* The connection ends. */
+void mailboxes_leave(struct task_connection *connection);
 
 /* The connection to a task's keeper, on our loop: messages to it and from it. */
 

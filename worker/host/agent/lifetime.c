@@ -36,7 +36,7 @@ static void free_agent(struct agent *agent)
     free(agent);
 }
 
-static void agent_handle_closed(struct agent *agent)
+void agent_handle_closed(struct agent *agent)
 {
     CADRE_ASSERT(agent->handles > 0);
     agent->handles--;

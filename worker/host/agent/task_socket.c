@@ -45,6 +45,8 @@ struct write_request {
     uint8_t bytes[];
 };
 
+static void take_arrival(struct task_connection *connection);
+
 static void on_connection_closed(uv_handle_t *handle)
 {
     struct task_connection *connection = handle->data;
@@ -54,6 +56,7 @@ static void on_connection_closed(uv_handle_t *handle)
         at = &(*at)->next;
     }
     *at = connection->next;
+    mailboxes_leave(connection);
     frame_reader_free(&connection->reader);
     free(connection);
     if (!task->forgotten) {
@@ -78,6 +81,9 @@ static void on_connection_lost(struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
     bool was_open = task->connection == connection;
+    if (was_open && !task->agent->acting) {
+        take_arrival(connection); /* sent before its end, like the frames */
+    }
     agent_task_socket_drop(connection);
     if (was_open && !task->forgotten) {
         agent_step_after(
@@ -149,7 +155,9 @@ static bool task_socket_pack(struct agent_task *task, const struct task_down *do
 
 void task_socket_send(struct agent_task *task, const struct task_down *down)
 {
-    if (task->connection == NULL || !task_socket_pack(task, down)) {
+    if (task->connection == NULL ||
+        (down->type == TASK_DOWN_RELEASE && mailboxes_release(task->connection, &down->release)) ||
+        !task_socket_pack(task, down)) {
         return;
     }
     const uv_stream_t *stream = (const uv_stream_t *)&task->connection->pipe;
@@ -158,6 +166,7 @@ void task_socket_send(struct agent_task *task, const struct task_down *down)
         on_connection_lost(task->connection);
         return;
     }
+    task->connection->frames_sent++;
     write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size);
 }
 
@@ -185,6 +194,17 @@ void task_socket_refuse(struct agent_task *task, cadre_status code, const char *
     }
 }
 
+/* What the program sent is not of the protocol: its connection ends. */
+static void refuse_message(
+    struct task_connection *connection, cadre_status code, const char *kind, const char *text)
+{
+    struct agent_task *task = connection->task;
+    task_socket_note(task, "%s of the program is refused: %s", kind, text);
+    agent_task_socket_refuse(connection, code, text);
+    agent_step(
+        task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+}
+
 static void handle_frame(struct task_connection *connection, const uint8_t *payload, size_t size)
 {
     struct agent_task *task = connection->task;
@@ -194,17 +214,33 @@ static void handle_frame(struct task_connection *connection, const uint8_t *payl
     wire_arena_reset(agent->arena);
     cadre_status status = wire_unpack_task_up(payload, size, agent->arena, &up, &error);
     if (status != CADRE_OK) {
-        task_socket_note(task, "a frame of the program is refused: %s", error.text);
-        agent_task_socket_refuse(connection, status, error.text);
-        agent_step(
-            agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+        refuse_message(connection, status, "a frame", error.text);
         return;
     }
     agent_step(
         agent, &(struct agent_event){.type = AGENT_EVENT_TASK_UP, .task = task->ref, .up = &up});
 }
 
-/* The frames that are whole; stops when one of them ended the connection. */
+/* The arrival in the connection's mailbox, if there is a new one, into the core. */
+static void take_arrival(struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    struct task_up up = {.type = TASK_UP_ARRIVE};
+    if (!task->has_process && !task->reaped) {
+        return; /* the core does not have it as running: as task_socket_read() */
+    }
+    enum mailbox_read read = mailboxes_next(connection, &up.arrive);
+    if (read == MAILBOX_WRONG) {
+        refuse_message(connection, CADRE_INVALID_ARGUMENT, "an arrival in the mailbox",
+            "a number is out of its range");
+    } else if (read == MAILBOX_MESSAGE) {
+        agent_step(task->agent,
+            &(struct agent_event){.type = AGENT_EVENT_TASK_UP, .task = task->ref, .up = &up});
+    }
+}
+
+/* The frames that are whole, and what was written to the mailbox between them; stops when one of
+ * them ended the connection. */
 static void handle_frames(struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
@@ -214,7 +250,14 @@ static void handle_frames(struct task_connection *connection)
     cadre_status status = CADRE_OK;
     while (task->connection == connection && !task->forgotten &&
            (status = frame_reader_next(&connection->reader, &payload, &size, &error)) == CADRE_OK) {
-        handle_frame(connection, payload, size);
+        take_arrival(connection);
+        if (task->connection == connection && !task->forgotten) {
+            handle_frame(connection, payload, size);
+            connection->frames_handled++;
+        }
+    }
+    if (task->connection == connection && !task->forgotten) {
+        take_arrival(connection);
     }
     if (task->connection == connection && status != CADRE_PENDING && status != CADRE_OK) {
         task_socket_note(task, "the program's frames are refused: %s", error.text);
@@ -316,9 +359,13 @@ static void on_connection(uv_stream_t *listener, int status)
         agent_task_socket_drop(connection);
         return;
     }
-    uint8_t preamble[FRAME_PREAMBLE_BYTES];
-    frame_preamble_write(preamble);
-    write_bytes(connection, preamble, sizeof preamble);
+    static const struct mailboxes_callbacks callbacks = {
+        .take = take_arrival, .closed = agent_handle_closed};
+    if (task->connection != NULL || !mailboxes_greet(connection, &callbacks)) {
+        uint8_t preamble[FRAME_PREAMBLE_BYTES];
+        frame_preamble_write(preamble);
+        write_bytes(connection, preamble, sizeof preamble);
+    }
     if (task->connection != NULL) {
         agent_task_socket_refuse(connection, CADRE_ALREADY_EXISTS,
             "another process of this task is connected already: only one process of a task may "

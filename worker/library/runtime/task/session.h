@@ -77,11 +77,14 @@ void session_key_mix(const uint8_t secret[SESSION_KEY_BYTES], uint8_t key[SESSIO
 
 /* --- socket_connection.c: for session_socket.c --- */
 
+struct socket_mailbox;
+
 /* Connects and exchanges preambles, waiting until `deadline_us` (monotonic) at most, or until
  * `stop_fd` (-1: none) becomes readable, which is CANCELLED. *ret_fd is non-blocking,
- * close-on-exec and the caller's; -1 on error. UNAVAILABLE: no process listens, or the other side
- * closed. */
-cadre_status socket_connection_open(
-    const char *path, int stop_fd, uint64_t deadline_us, int *ret_fd, struct cadre_error *error);
+ * close-on-exec and the caller's; -1 on error. *ret_mailbox is the caller's as well
+ * (socket_mailbox_close); on error it has no memory. UNAVAILABLE: no process listens, or the other
+ * side closed. */
+cadre_status socket_connection_open(const char *path, int stop_fd, uint64_t deadline_us,
+    int *ret_fd, struct socket_mailbox *ret_mailbox, struct cadre_error *error);
 
 #endif

@@ -12,14 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/thread.h"
 #include "common/wire/frame.h"
 #include "worker/library/crash/crash.h"
+#include "worker/library/runtime/task/socket_mailbox.h"
 
 #define GREETING_US    (10 * CADRE_US_PER_S)
 #define RECONNECT_US   (3600 * CADRE_US_PER_S) /* then the session is lost */
@@ -50,7 +53,8 @@ struct session_socket {
     bool stopping;
     bool broken; /* send gave up on this connection */
     struct wire_buffer unsent;
-    size_t sent_bytes; /* of `unsent` */
+    size_t sent_bytes;             /* of `unsent` */
+    struct socket_mailbox mailbox; /* what it handles is the thread's */
 
     struct frame_reader reader; /* the thread's */
     uint64_t tick_us;           /* when the next tick is due; the thread's */
@@ -103,7 +107,7 @@ static void socket_send(struct session *session, const struct task_up *up)
         struct cadre_error error;
         size_t before = self->unsent.size;
         if (before - self->sent_bytes > UNSENT_BYTES_MAX ||
-            frame_pack_task_up(up, &self->unsent, &error) != CADRE_OK) {
+            socket_mailbox_send(&self->mailbox, up, &self->unsent, &error) != CADRE_OK) {
             /* The connection is given up; the next hello reports the state. */
             self->unsent.size = before;
             self->broken = true;
@@ -141,6 +145,7 @@ static void drop_connection(struct session_socket *self)
     self->broken = false;
     wire_buffer_clear(&self->unsent);
     self->sent_bytes = 0;
+    socket_mailbox_close(&self->mailbox);
     pthread_mutex_unlock(&self->lock);
     frame_reader_free(&self->reader);
     self->reader = (struct frame_reader){0};
@@ -168,13 +173,25 @@ static void tick_within(struct session_socket *self, uint64_t time_us)
     self->tick_us = due_us < self->tick_us ? due_us : self->tick_us;
 }
 
-/* Delivers the whole frames that have arrived. An error means that the other side breaks the
- * protocol, or that it ends this task. */
+static cadre_status deliver_mailbox(struct session_socket *self, struct cadre_error *error)
+{
+    struct task_down down = {.type = TASK_DOWN_RELEASE};
+    cadre_status status;
+    while ((status = socket_mailbox_next(&self->mailbox, &down.release, error)) == CADRE_OK) {
+        self->events.down(&down, self->events.user);
+    }
+    return status == CADRE_PENDING ? CADRE_OK
+                                   : cadre_error_wrap(error, status, "message of %s", self->who);
+}
+
+/* Delivers what the mailbox holds and the whole frames that have arrived. An error means that the
+ * other side breaks the protocol, or that it ends this task. */
 static cadre_status session_socket_deliver(struct session_socket *self, struct cadre_error *error)
 {
     for (;;) {
         const uint8_t *payload;
         size_t size;
+        CADRE_TRY(deliver_mailbox(self, error));
         cadre_status status = frame_reader_next(&self->reader, &payload, &size, error);
         if (status == CADRE_PENDING) {
             return CADRE_OK;
@@ -189,6 +206,7 @@ static cadre_status session_socket_deliver(struct session_socket *self, struct c
         }
         CADRE_TRY(session_socket_consider(self, &down, error));
         self->events.down(&down, self->events.user);
+        self->mailbox.frames_handled++;
         if (down.type == TASK_DOWN_TRACE) {
             tick_within(self, TICK_SOON_US);
         }
@@ -209,10 +227,56 @@ static int session_socket_tick(struct session_socket *self)
     return (int)((self->tick_us - now_us) / CADRE_US_PER_MS) + 1;
 }
 
+enum source { OF_SOCKET, OF_WAKE, OF_RELEASES, SOURCES };
+
+static bool watch_source(int set, int how, int fd, uint32_t events, enum source source)
+{
+    struct epoll_event event = {.events = events, .data.u32 = (uint32_t)source};
+    return epoll_ctl(set, how, fd, &event) == 0;
+}
+
+/* What a connection is waited for in: edges reach each task's set, and no task takes one from
+ * another. -1: no descriptor is left. */
+static int open_set(const struct session_socket *self)
+{
+    int released_fd = self->mailbox.released_fd;
+    int set = epoll_create1(EPOLL_CLOEXEC);
+    if (set >= 0 && watch_source(set, EPOLL_CTL_ADD, self->fd, EPOLLIN, OF_SOCKET) &&
+        watch_source(set, EPOLL_CTL_ADD, self->wake_fd, EPOLLIN, OF_WAKE) &&
+        (released_fd < 0 ||
+            watch_source(set, EPOLL_CTL_ADD, released_fd, EPOLLIN | EPOLLET, OF_RELEASES))) {
+        return set;
+    }
+    if (set >= 0) {
+        close(set);
+    }
+    return -1;
+}
+
+static cadre_status read_frames(struct session_socket *self, int fd, struct cadre_error *error)
+{
+    uint8_t *room = frame_reader_room(&self->reader, READ_BYTES);
+    if (room == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the messages of %s", self->who);
+    }
+    ssize_t size = recv(fd, room, READ_BYTES, 0);
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "%s closed the connection", self->who);
+    }
+    frame_reader_commit(&self->reader, size > 0 ? (size_t)size : 0);
+    return CADRE_OK;
+}
+
 /* Reads and writes until the connection ends; the reason is for the message of a session that is
  * lost. */
 static cadre_status session_socket_serve(struct session_socket *self, struct cadre_error *error)
 {
+    CADRE_CLOSE_AT_EXIT int set = open_set(self);
+    if (set < 0) {
+        return cadre_error_errno(error, errno, "wait for messages of %s", self->who);
+    }
+    bool waited_for_room = false;
     self->tick_us = clock_monotonic_us() + TICK_US;
     for (;;) {
         int wait_ms = session_socket_tick(self);
@@ -225,33 +289,24 @@ static cadre_status session_socket_serve(struct session_socket *self, struct cad
         if (ended) {
             return cadre_error_set(error, CADRE_UNAVAILABLE, "%s takes no messages", self->who);
         }
-        struct pollfd waited[2] = {{.fd = fd, .events = (short)(POLLIN | (waits ? POLLOUT : 0))},
-            {.fd = self->wake_fd, .events = POLLIN}};
-        if (poll(waited, 2, wait_ms) <= 0) {
-            continue; /* a tick, or interrupted: poll has no other failure here */
+        if (waits != waited_for_room) {
+            watch_source(set, EPOLL_CTL_MOD, fd, EPOLLIN | (waits ? EPOLLOUT : 0), OF_SOCKET);
+            waited_for_room = waits;
         }
-        if (waited[1].revents != 0) {
-            session_socket_quiet(self);
-        }
-        if ((waited[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) {
-            continue;
-        }
-        uint8_t *room = frame_reader_room(&self->reader, READ_BYTES);
-        if (room == NULL) {
-            return cadre_error_set(
-                error, CADRE_RESOURCE_EXHAUSTED, "no memory for the messages of %s", self->who);
-        }
-        ssize_t size = recv(fd, room, READ_BYTES, 0);
-        if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-            return cadre_error_set(error, CADRE_UNAVAILABLE, "%s closed the connection", self->who);
-        }
-        if (size > 0) {
-            frame_reader_commit(&self->reader, (size_t)size);
-            cadre_status status = session_socket_deliver(self, error);
-            if (status != CADRE_OK) {
-                return status;
+        struct epoll_event ready[SOURCES];
+        int count = epoll_wait(set, ready, SOURCES, wait_ms);
+        bool readable = false;
+        for (int i = 0; i < count; i++) { /* else a tick, or interrupted */
+            if (ready[i].data.u32 == OF_WAKE) {
+                session_socket_quiet(self);
             }
+            readable = readable || (ready[i].data.u32 == OF_SOCKET &&
+                                       (ready[i].events & ~(uint32_t)EPOLLOUT) != 0);
         }
+        if (readable) {
+            CADRE_TRY(read_frames(self, fd, error));
+        }
+        CADRE_TRY(session_socket_deliver(self, error));
     }
 }
 
@@ -262,11 +317,13 @@ static bool session_socket_reconnect(struct session_socket *self, struct cadre_e
     int pause_ms = RETRY_FIRST_MS;
     while (!is_stopping(self)) {
         int fd = -1;
+        struct socket_mailbox mailbox;
         cadre_status status = socket_connection_open(
-            self->path, self->wake_fd, clock_monotonic_us() + GREETING_US, &fd, error);
+            self->path, self->wake_fd, clock_monotonic_us() + GREETING_US, &fd, &mailbox, error);
         if (status == CADRE_OK) {
             pthread_mutex_lock(&self->lock);
             self->fd = fd;
+            self->mailbox = mailbox;
             pthread_mutex_unlock(&self->lock);
             return true;
         }
@@ -367,6 +424,7 @@ static struct session_socket *socket_new(const char *who)
     }
     self->base.ops = &socket_ops;
     self->fd = -1;
+    self->mailbox = (struct socket_mailbox){.arrived_fd = -1, .released_fd = -1};
     pthread_mutex_init(&self->lock, NULL);
     snprintf(self->who, sizeof self->who, "%s", who);
     self->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -396,8 +454,8 @@ cadre_status session_socket_open(
         return no_room(who, error);
     }
     memcpy(self->path, path, strlen(path) + 1);
-    cadre_status status =
-        socket_connection_open(path, -1, clock_monotonic_us() + GREETING_US, &self->fd, error);
+    cadre_status status = socket_connection_open(
+        path, -1, clock_monotonic_us() + GREETING_US, &self->fd, &self->mailbox, error);
     if (status == CADRE_UNAVAILABLE && returns && session_socket_reconnect(self, error)) {
         status = CADRE_OK; /* it was being restarted */
     }

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/wire/frame.h"
+#include "worker/library/runtime/task/socket_mailbox.h"
 
 static cadre_status wait_until(int fd, short events, const char *path, int stop_fd,
     uint64_t deadline_us, struct cadre_error *error)
@@ -77,9 +78,50 @@ static cadre_status socket_connection_gone(const char *path, int errnum, struct 
     return cadre_error_errno(error, errnum, "greet the worker daemon at %s", path);
 }
 
-static cadre_status socket_connection_exchange(
-    int fd, const char *path, int stop_fd, uint64_t deadline_us, struct cadre_error *error)
+/* Of the descriptors that a message brought, the first ones are kept, in their order. */
+static void keep_descriptors(struct msghdr *message, int fds[MAILBOX_DESCRIPTORS], size_t *count)
 {
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
+         header = CMSG_NXTHDR(message, header)) {
+        bool rights = header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS;
+        size_t came = rights ? (header->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+        for (size_t i = 0; i < came; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+            if (*count < MAILBOX_DESCRIPTORS) {
+                fds[(*count)++] = fd;
+            } else {
+                close(fd);
+            }
+        }
+    }
+}
+
+/* As recv(). A daemon sends the descriptors of mailboxes with its preamble; another version's, and
+ * another peer, sends none. */
+static ssize_t receive(
+    int fd, uint8_t *bytes, size_t size, int fds[MAILBOX_DESCRIPTORS], size_t *count)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(MAILBOX_DESCRIPTORS * sizeof(int))];
+    } control;
+    struct iovec piece = {.iov_base = bytes, .iov_len = size};
+    struct msghdr message = {.msg_iov = &piece,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    if (got >= 0) {
+        keep_descriptors(&message, fds, count);
+    }
+    return got;
+}
+
+static cadre_status socket_connection_exchange(int fd, const char *path, int stop_fd,
+    uint64_t deadline_us, int fds[MAILBOX_DESCRIPTORS], struct cadre_error *error)
+{
+    size_t came = 0;
     uint8_t ours[FRAME_PREAMBLE_BYTES];
     frame_preamble_write(ours);
     /* Eight bytes always fit an empty socket buffer. */
@@ -93,7 +135,7 @@ static cadre_status socket_connection_exchange(
         if (status != CADRE_OK) {
             return status;
         }
-        ssize_t size = recv(fd, theirs + got, sizeof theirs - got, 0);
+        ssize_t size = receive(fd, theirs + got, sizeof theirs - got, fds, &came);
         if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
             return socket_connection_gone(path, size == 0 ? 0 : errno, error);
         }
@@ -102,21 +144,26 @@ static cadre_status socket_connection_exchange(
     return frame_preamble_check(theirs, "the worker daemon", error);
 }
 
-cadre_status socket_connection_open(
-    const char *path, int stop_fd, uint64_t deadline_us, int *ret_fd, struct cadre_error *error)
+cadre_status socket_connection_open(const char *path, int stop_fd, uint64_t deadline_us,
+    int *ret_fd, struct socket_mailbox *ret_mailbox, struct cadre_error *error)
 {
+    int fds[MAILBOX_DESCRIPTORS] = {-1, -1, -1, -1};
     CADRE_ASSERT(path != NULL);
     CADRE_ASSERT(deadline_us > 0);
     *ret_fd = -1;
+    *ret_mailbox = (struct socket_mailbox){.arrived_fd = -1, .released_fd = -1};
     CADRE_CLOSE_AT_EXIT int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return cadre_error_errno(error, errno, "make a Unix socket");
     }
     cadre_status status = connect_to(path, fd, stop_fd, deadline_us, error);
     if (status == CADRE_OK) {
-        status = socket_connection_exchange(fd, path, stop_fd, deadline_us, error);
+        status = socket_connection_exchange(fd, path, stop_fd, deadline_us, fds, error);
     }
-    if (status == CADRE_OK) {
+    socket_mailbox_open(ret_mailbox, fds);
+    if (status != CADRE_OK) {
+        socket_mailbox_close(ret_mailbox);
+    } else {
         *ret_fd = fd;
         fd = -1;
     }
