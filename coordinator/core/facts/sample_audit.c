@@ -39,9 +39,9 @@ static void sample_audit_settle(struct sample_audit *sample_audit, uint64_t appl
     CADRE_ASSERT(sample_audit->ahead_at <= sample_audit->at || sample_audit->ahead_at > applied);
 }
 
-/* The entry of the epoch of an arrival; if there is none, a free one or the one that arrived longest
- * ago is reused. A member that has applied a step had the contributions of all to it: they had
- * applied all before it (protocol, section 1.2), so what is removed counts up to there. */
+/* The entry of the epoch of an arrival; if there is none, a free one or the one that arrived
+ * longest ago is reused. A member that has applied a step had the contributions of all to it: they
+ * had applied all before it (protocol, section 1.2), so what is removed counts up to there. */
 static struct sample_audit *sample_audit_of(
     struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
