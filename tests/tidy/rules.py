@@ -548,7 +548,7 @@ IMPLEMENTED_IN = {
 FILE_CIRCLES = {
     "common/base": 2,
     "common/rpc": 4,
-    "coordinator/engine": 6,
+    "coordinator/engine": 5,
     "coordinator/store": 2,
     "deploy/local": 2,
     "worker/host/agent": 7,
