@@ -140,9 +140,9 @@ void engine_note_stored(struct engine *engine);
 /* held.c: NULL: there is no such job, or it is not stored yet. */
 struct directory_entry *engine_find_stored(const struct engine *engine, struct job_id job);
 
-/* shared_log.c: records of the turn, the events of the turn among them, and of turns before it whose
- * records could wait become an entry of the log, if something waits for them; else events and what
- * could wait do when they are due. */
+/* shared_log.c: records of the turn, the events of the turn among them, and of turns before it
+ * whose records could wait become an entry of the log, if something waits for them; else events and
+ * what could wait do when they are due. */
 cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
     size_t count, const struct store_record *events, struct cadre_error *error);
 /* shared_log.c: the entry that the action waits for; 0: it is sent at once. */
@@ -231,7 +231,7 @@ void engine_history_free(struct turn_history *history);
 /* history_page.c: frees the last page. */
 void engine_history_page_free(struct history_page *page);
 
-/* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
+/* sync_due.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);
 
 /* counts.c: what the turn recorded, once it is committed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Membership: hello and its refusals, streams that break and come back, leases, drain, stray tasks.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -68,16 +69,29 @@ static void the_newest_common_protocol_is_used(void **state)
             version_range_common(cases[i].b, cases[i].a, &version), cases[i].common != 0);
         assert_true(cases[i].common == 0 || version == cases[i].common);
     }
+}
+
+static void a_hello_has_a_range_of_protocols(void **state)
+{
+    (void)state;
+    const uint32_t own = AGENT_PROTOCOL_VERSION;
+    char said[200];
     struct script *s = script_open(NULL);
-    hello_of(s, 1, 5, 6);
-    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 5 to 6, "
-                     "this coordinator 7: install the same version of both\n");
-    hello_of(s, 1, 8, 9);
-    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 8 to 9, "
-                     "this coordinator 7: install the same version of both\n");
-    hello_of(s, 1, 7, 9);
+    hello_of(s, 1, 1, 2);
+    snprintf(said, sizeof said,
+        "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 1 to 2, this "
+        "coordinator %u: install the same version of both\n",
+        own);
+    expect_output(s, said);
+    hello_of(s, 1, own + 1, own + 2);
+    snprintf(said, sizeof said,
+        "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol %u to %u, this "
+        "coordinator %u: install the same version of both\n",
+        own + 1, own + 2, own);
+    expect_output(s, said);
+    hello_of(s, 1, own, own + 2);
     expect_output(s, "welcome link 1: worker 1\n");
-    hello_of(s, 1, 7, 0); /* that of an earlier version has no range */
+    hello_of(s, 1, own, 0); /* that of an earlier version has no range */
     expect_output(s, "welcome link 1: worker 1\n");
     script_close(s);
 }
@@ -550,6 +564,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joins_and_is_listed),
         cmocka_unit_test(the_newest_common_protocol_is_used),
+        cmocka_unit_test(a_hello_has_a_range_of_protocols),
         cmocka_unit_test(refuses_bad_hellos),
         cmocka_unit_test(names_are_unique),
         cmocka_unit_test(comes_back_on_a_new_stream),
