@@ -67,8 +67,8 @@ static cadre_status open_client(
     CADRE_TRY(rpc_loop_open(&client->loop, error));
     CADRE_TRY(open_tls(client, options, error));
     const struct rpc_channel_options channel_options = {.tls = client->tls};
-    return rpc_channel_open(
-        client->loop, client->address, &channel_options, &client->channel, error);
+    return rpc_endpoints_open(
+        client->loop, client->address, &channel_options, &client->endpoints, error);
 }
 
 cadre_status cadre_client_connect(const cadre_client_options *options, cadre_client **ret_client)
@@ -95,6 +95,11 @@ cadre_status cadre_client_connect(const cadre_client_options *options, cadre_cli
     }
     *ret_client = client;
     return CADRE_OK;
+}
+
+const char *cadre_client_address(const cadre_client *client)
+{
+    return rpc_endpoints_address(client->endpoints);
 }
 
 static bool is_waiting(const struct cadre_client *client)
@@ -129,7 +134,7 @@ void cadre_client_release(cadre_client *client)
     if (client->loop != NULL) {
         end_waiting(client);
         client->driving = true;
-        rpc_channel_close(client->channel);
+        rpc_endpoints_close(client->endpoints);
         rpc_tls_close(client->tls);
         rpc_loop_close(client->loop);
     }

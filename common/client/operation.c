@@ -86,18 +86,18 @@ static bool is_older(const char *version, const char *than)
 static void explain_unknown(const struct operation *operation, struct cadre_error *error)
 {
     const struct cadre_client *client = operation->client;
-    const char *method = strrchr(operation->path, '/') + 1;
+    const char *method = strrchr(operation->how.path, '/') + 1;
     if (client->version == NULL) {
         cadre_error_set(error, CADRE_UNIMPLEMENTED,
             "the server at %s does not know %s, the first question of a client (version %s): it is "
             "no coordinator; look at the address",
-            client->address, method, CADRE_VERSION);
+            rpc_endpoints_address(client->endpoints), method, CADRE_VERSION);
         return;
     }
     cadre_error_set(error, CADRE_UNIMPLEMENTED,
         "the coordinator at %s has version %s and does not know %s, which this client of version "
         "%s asks for: upgrade the %s",
-        client->address, client->version, method, CADRE_VERSION,
+        rpc_endpoints_address(client->endpoints), client->version, method, CADRE_VERSION,
         is_older(CADRE_VERSION, client->version) ? "client" : "coordinator");
 }
 
@@ -128,7 +128,8 @@ static void operation_explain(struct operation *operation, cadre_status status, 
         cadre_error_set(error, status,
             "the coordinator at %s did not answer within %" PRIu64 " ms: is it overloaded or "
             "stopped?",
-            address, operation->client->timeout_us / CADRE_US_PER_MS);
+            rpc_endpoints_address(operation->client->endpoints),
+            operation->client->timeout_us / CADRE_US_PER_MS);
     } else if (status == CADRE_UNIMPLEMENTED) {
         explain_unknown(operation, error);
     } else {
@@ -171,11 +172,51 @@ static bool wait_for_restart(struct operation *operation, cadre_status status)
     return true;
 }
 
+/* A coordinator that answered stays the one that is asked. */
+static void note_answer(struct operation *operation)
+{
+    operation->answered = true;
+    operation->attempt = (struct rpc_attempt){0};
+    rpc_endpoints_answered(operation->client->endpoints, operation->channel);
+}
+
+static cadre_status send_request(
+    struct operation *operation, const struct operation_call *call, struct cadre_error *error);
+
+/* Makes the call again at the coordinator that is to be asked next. False: there is none, or part
+ * of an answer has been delivered. */
+static bool repeat_elsewhere(struct operation *operation, const struct rpc_call *call)
+{
+    struct cadre_client *client = operation->client;
+    bool again =
+        rpc_endpoints_failed(client->endpoints, &operation->attempt, operation->channel, call);
+    bool restarts = operation->kind->restart != NULL;
+    if (!again || client->closing || (!restarts && (operation->answered || !operation->repeats))) {
+        return false;
+    }
+    wire_buffer_clear(&client->packed);
+    const struct operation_call how = operation->how;
+    struct cadre_error *error = &operation->error;
+    cadre_status status = restarts ? operation->kind->restart(operation, error)
+                                   : send_request(operation, &how, error);
+    if (status != CADRE_OK) {
+        operation_end(operation, status);
+    }
+    return true;
+}
+
 static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
 {
     struct operation *operation = user;
-    (void)call;
+    bool ours = operation->failed || operation->stopped;
     operation->call = NULL;
+    if (!ours && status == CADRE_UNAVAILABLE && repeat_elsewhere(operation, call)) {
+        return;
+    }
+    if (!ours && status != CADRE_UNAVAILABLE && status != CADRE_DEADLINE_EXCEEDED &&
+        !operation->client->closing) {
+        note_answer(operation);
+    }
     if (operation->failed) {
         status = operation->error.code;
     } else if (operation->stopped) {
@@ -211,6 +252,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     if (operation->failed || operation->stopped) {
         return;
     }
+    note_answer(operation);
     if (operation->outage_since_us != 0) {
         operation->outage_since_us = 0;
         report_outage(operation->client, false);
@@ -260,22 +302,42 @@ cadre_status operation_call(
         .deadline_us = call->has_timeout ? clock_monotonic_us() + client->timeout_us : 0,
         .ops = &ops,
         .user = operation};
-    operation->path = call->path;
-    return rpc_channel_call(client->channel, &options, &operation->call, error);
+    operation->how = *call;
+    operation->channel = rpc_endpoints_channel(client->endpoints);
+    operation->answered = false;
+    operation->repeats = false;
+    return rpc_channel_call(operation->channel, &options, &operation->call, error);
+}
+
+static cadre_status send_request(
+    struct operation *operation, const struct operation_call *call, struct cadre_error *error)
+{
+    const struct wire_buffer *request = &operation->request;
+    static const uint8_t nothing[1];
+    CADRE_TRY(operation_call(operation, call, error));
+    operation->repeats = true;
+    cadre_status status = rpc_call_send(
+        operation->call, request->size > 0 ? request->bytes : nothing, request->size, error);
+    if (status != CADRE_OK && status != CADRE_CANCELLED) {
+        give_up(operation, status);
+    }
+    return CADRE_OK; /* from here on the end of the call reports errors */
 }
 
 cadre_status operation_send(
     struct operation *operation, const struct operation_call *call, struct cadre_error *error)
 {
     const struct wire_buffer *packed = &operation->client->packed;
-    static const uint8_t nothing[1];
-    CADRE_TRY(operation_call(operation, call, error));
-    cadre_status status = rpc_call_send(
-        operation->call, packed->bytes != NULL ? packed->bytes : nothing, packed->size, error);
-    if (status != CADRE_OK && status != CADRE_CANCELLED) {
-        give_up(operation, status);
+    struct wire_buffer *request = &operation->request;
+    wire_buffer_clear(request);
+    if (!wire_buffer_reserve(request, packed->size)) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for another call");
     }
-    return CADRE_OK; /* from here on the end of the call reports errors */
+    if (packed->size > 0) {
+        memcpy(request->bytes, packed->bytes, packed->size);
+    }
+    request->size = packed->size;
+    return send_request(operation, call, error);
 }
 
 void *operation_new(struct cadre_client *client, const struct operation_kind *kind, size_t bytes,
@@ -309,6 +371,7 @@ cadre_status operation_new_status(const struct cadre_client *client, const cadre
 
 void operation_free(struct operation *operation)
 {
+    wire_buffer_free(&operation->request);
     free(operation);
 }
 

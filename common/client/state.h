@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inside of a client: one loop, one channel, and the operations in progress. */
+ * The inside of a client: one loop, the coordinator's addresses, and the operations in progress. */
 #ifndef CADRE_CLIENT_STATE_H
 #define CADRE_CLIENT_STATE_H
 
 #include <stdatomic.h>
 
 #include "cadre/client.h"
-#include "common/rpc/channel.h"
+#include "common/rpc/endpoints.h"
 #include "common/rpc/tls.h"
 #include "common/wire/wire.h"
 
@@ -14,9 +14,9 @@ struct operation;
 
 struct cadre_client {
     struct rpc_loop *loop;
-    struct rpc_channel *channel;
+    struct rpc_endpoints *endpoints;
     struct rpc_tls *tls; /* NULL: none */
-    char *address;
+    char *address;       /* or several, as they were given */
     uint64_t timeout_us;
     uint64_t wait_timeout_us;
     void (*on_outage)(bool in_outage, void *user);
@@ -46,10 +46,19 @@ struct operation_kind {
      * filled. NULL: it ends as its call did. */
     cadre_status (*call_ended)(
         struct operation *operation, cadre_status status, struct cadre_error *error);
-    /* Called when a lost coordinator is to be tried again; NULL for operations that give up. */
+    /* Starts the operation again, at another coordinator or when a lost one is to be tried again;
+     * NULL: it gives up, after its last call, if nothing of the answer came, was made at each
+     * address. */
     cadre_status (*restart)(struct operation *operation, struct cadre_error *error);
     /* Releases the operation with its memory. */
     void (*release)(struct operation *operation);
+};
+
+struct operation_call {
+    const char *path;
+    bool client_streams;
+    bool server_streams;
+    bool has_timeout; /* of the client's options */
 };
 
 /* The common first member of all operations. */
@@ -58,7 +67,13 @@ struct operation {
     struct cadre_client *client;
     const struct operation_kind *kind;
     struct rpc_call *call; /* NULL between calls */
-    const char *path;      /* of the newest call's method */
+    /* Of the newest call. */
+    struct rpc_channel *channel;
+    bool answered; /* a message came */
+    bool repeats;  /* `request` is all that it sends */
+    struct operation_call how;
+    struct wire_buffer request;
+    struct rpc_attempt attempt; /* which coordinators failed since the last answer */
     struct cadre_error error;
     bool failed;  /* the operation ended its call itself, with the reason in `error` */
     bool stopped; /* the caller ended it: later messages are dropped */
@@ -69,18 +84,11 @@ struct operation {
     uint64_t outage_since_us; /* since when the coordinator is away; 0: it is not */
 };
 
-struct operation_call {
-    const char *path;
-    bool client_streams;
-    bool server_streams;
-    bool has_timeout; /* of the client's options */
-};
-
 /* Starts a call of an operation; it has none. CANCELLED while the client is being closed. */
 cadre_status operation_call(
     struct operation *operation, const struct operation_call *call, struct cadre_error *error);
 
-/* Starts a call that sends one message: client->packed. */
+/* Starts a call that sends one message: client->packed. It is kept, for another coordinator. */
 cadre_status operation_send(
     struct operation *operation, const struct operation_call *call, struct cadre_error *error);
 

@@ -369,6 +369,20 @@ const char *rpc_call_peer(struct rpc_call *call)
     return call->peer;
 }
 
+const char *rpc_metadata_find(
+    const grpc_metadata_array *metadata, const char *key, size_t *ret_length)
+{
+    for (size_t i = 0; i < metadata->count; i++) {
+        const grpc_metadata *entry = &metadata->metadata[i];
+        if (grpc_slice_str_cmp(entry->key, key) == 0) {
+            *ret_length = GRPC_SLICE_LENGTH(entry->value);
+            return (const char *)GRPC_SLICE_START_PTR(entry->value);
+        }
+    }
+    *ret_length = 0;
+    return NULL;
+}
+
 /* The numbers are gRPC's own; a foreign one becomes UNKNOWN. */
 _Static_assert((int)CADRE_UNAUTHENTICATED == (int)GRPC_STATUS_UNAUTHENTICATED, "same codes");
 _Static_assert((int)CADRE_ABORTED == (int)GRPC_STATUS_ABORTED, "same codes");

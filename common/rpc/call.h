@@ -83,6 +83,10 @@ void rpc_call_finish(struct rpc_call *call, cadre_status status, const char *tex
 /* Finishes with the code and text of an error. */
 void rpc_call_fail(struct rpc_call *call, const struct cadre_error *error);
 
+/* What is sent with the status, beside its text, under `key` (lower case): one a call, of printable
+ * characters. Before rpc_call_finish(); afterwards it changes nothing. */
+void rpc_call_set_trailer(struct rpc_call *call, const char *key, const char *value);
+
 /* The last thing a unary method does: one message, then OK. */
 void rpc_call_reply(struct rpc_call *call, const struct rpc_buffer *buffer);
 
@@ -94,6 +98,10 @@ const char *rpc_call_metadata(const struct rpc_call *call, const char *key, size
 
 /* No more messages from here; the answers go on. Calling it again changes nothing. */
 void rpc_call_half_close(struct rpc_call *call);
+
+/* The value that the server sent under `key` with the status, not terminated; NULL when there is
+ * none. Within on_status, and valid as long. */
+const char *rpc_call_trailer(const struct rpc_call *call, const char *key, size_t *ret_length);
 
 /* rpc_call_abort() with CANCELLED. */
 void rpc_call_cancel(struct rpc_call *call);

@@ -89,6 +89,10 @@ grpc_status_code rpc_status_to_grpc(cadre_status status);
 /* The status of gRPC's code; UNKNOWN for a foreign one. */
 cadre_status rpc_status_from_grpc(grpc_status_code code);
 
+/* The value of `key` among what the other end sent; NULL when there is none. */
+const char *rpc_metadata_find(
+    const grpc_metadata_array *metadata, const char *key, size_t *ret_length);
+
 /* A message of the buffer's bytes, sharing them. */
 grpc_byte_buffer *rpc_buffer_message(const struct rpc_buffer *buffer);
 

@@ -114,6 +114,7 @@ void rpc_channel_close(struct rpc_channel *channel)
         rpc_call_abort(rpc_client_call_base(call), CADRE_CANCELLED, "the channel was closed");
     }
     rpc_channel_diagnose_stop(channel);
+    rpc_channel_connect_stop(channel);
     rpc_connection_unref(channel->connection);
     channel->connection = NULL;
     rpc_loop_count(channel->loop, -1, 0);

@@ -28,6 +28,11 @@ cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address,
     const struct rpc_channel_options *options, struct rpc_channel **ret_channel,
     struct cadre_error *error);
 
+/* From now on a call that begins without a connection, and has none after this time, ends with
+ * UNAVAILABLE; the channel goes on connecting, for later calls. At first, and with 0, a call waits
+ * as long as connecting lasts. */
+void rpc_channel_set_connect_wait(struct rpc_channel *channel, uint64_t connect_wait_us);
+
 /* Cancels the open calls; their on_status still comes, from the loop. Do not touch the channel
  * afterwards. NULL is fine. */
 void rpc_channel_close(struct rpc_channel *channel);

@@ -9,6 +9,7 @@
 #include "common/rpc/channel.h"
 
 struct rpc_client_call;
+struct rpc_connect_watch;
 struct rpc_diagnosis_request;
 
 /* gRPC's channel, made with the files that were in use then. It is freed with its last call once
@@ -31,6 +32,8 @@ struct rpc_channel {
     uint64_t diagnosed_generation;
     bool diagnosis_found;
     struct cadre_error diagnosis;
+    uint64_t connect_wait_us;                /* 0: no bound */
+    struct rpc_connect_watch *connect_watch; /* while a call waits for a connection; or NULL */
     size_t message_bytes_max, send_queue_bytes_max;
     struct rpc_client_call *calls; /* all that are not freed yet */
     bool closing;
@@ -50,6 +53,19 @@ void rpc_channel_diagnose_stop(struct rpc_channel *channel);
 void rpc_client_call_diagnosed(struct rpc_client_call *call);
 /* True while the call's status waits for a diagnosis. */
 bool rpc_client_call_awaits_diagnosis(const struct rpc_client_call *call);
+
+/* Bounds how long a new call on `connection` waits for it, as the channel's connect_wait_us says.
+ * Returns whether it waits. */
+bool rpc_channel_connect_wait(struct rpc_channel *channel, struct rpc_connection *connection);
+
+/* The channel is being closed: nothing is bounded any more. */
+void rpc_channel_connect_stop(struct rpc_channel *channel);
+
+/* The connection is there: the call, if it is one of its calls, waits for it no more. */
+void rpc_client_call_connected(
+    struct rpc_client_call *call, const struct rpc_connection *connection);
+/* Ends the call with UNAVAILABLE if it still waits for the connection. */
+void rpc_client_call_give_up(struct rpc_client_call *call, const struct rpc_connection *connection);
 
 /* The next of the channel's calls; NULL behind the last. */
 struct rpc_client_call *rpc_client_call_next(struct rpc_client_call *call);

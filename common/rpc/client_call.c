@@ -3,6 +3,7 @@
  * connection. Driven by channel.c. */
 #include "common/rpc/channel_state.h"
 
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@ struct rpc_client_call {
     struct rpc_client_call *next, *previous;
     const struct rpc_client_ops *ops;
     bool wait_for_ready, server_streams;
+    bool connecting;         /* it waits for the connection, which is bounded */
     grpc_metadata *metadata; /* to send; its slices are copies */
     size_t metadata_count;
 
@@ -201,6 +203,24 @@ void rpc_client_call_diagnosed(struct rpc_client_call *call)
     client_call_end(call);
 }
 
+void rpc_client_call_connected(
+    struct rpc_client_call *call, const struct rpc_connection *connection)
+{
+    call->connecting = call->connecting && call->connection != connection;
+}
+
+void rpc_client_call_give_up(struct rpc_client_call *call, const struct rpc_connection *connection)
+{
+    char text[RPC_ADDRESS_TEXT_BYTES + 80];
+    if (!call->connecting || call->connection != connection || call->base.closed) {
+        return;
+    }
+    snprintf(text, sizeof text, "%s took no connection within %llu ms",
+        call->channel->address.host_port,
+        (unsigned long long)(call->channel->connect_wait_us / CADRE_US_PER_MS));
+    rpc_call_abort(&call->base, CADRE_UNAVAILABLE, text);
+}
+
 /* gRPC's text when the name has no address: a diagnosis would only look it up again. */
 static bool is_name_unknown(const struct rpc_client_call *call)
 {
@@ -328,10 +348,18 @@ cadre_status rpc_channel_call(struct rpc_channel *channel, const struct rpc_call
         call->next->previous = call;
     }
     channel->calls = call;
+    call->connecting = rpc_channel_connect_wait(channel, call->connection);
     start_status(call);
     rpc_call_schedule(base);
     *ret_call = base;
     return CADRE_OK;
+}
+
+const char *rpc_call_trailer(const struct rpc_call *base, const char *key, size_t *ret_length)
+{
+    CADRE_ASSERT(!base->is_server);
+    const struct rpc_client_call *call = (const struct rpc_client_call *)base;
+    return rpc_metadata_find(&call->trailing, key, ret_length);
 }
 
 void rpc_call_half_close(struct rpc_call *call)

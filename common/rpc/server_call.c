@@ -27,6 +27,8 @@ struct rpc_server_call {
     int cancelled;
     grpc_status_code status;
     grpc_slice status_text;
+    grpc_metadata trailer; /* sent with the status */
+    size_t trailer_count;  /* 0 or 1 */
 };
 
 static struct rpc_server_call *server_call(struct rpc_call *call)
@@ -117,6 +119,8 @@ static size_t server_call_ending(struct rpc_call *base, grpc_op *ops)
     struct rpc_server_call *call = server_call(base);
     ops[0].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
     ops[0].data.send_status_from_server.status = call->status;
+    ops[0].data.send_status_from_server.trailing_metadata = &call->trailer;
+    ops[0].data.send_status_from_server.trailing_metadata_count = call->trailer_count;
     ops[0].data.send_status_from_server.status_details = &call->status_text;
     return 1;
 }
@@ -136,6 +140,10 @@ static void server_call_destroy(struct rpc_call *base)
     server->call_count--;
     grpc_metadata_array_destroy(&call->metadata);
     grpc_slice_unref(call->status_text);
+    if (call->trailer_count > 0) {
+        grpc_slice_unref(call->trailer.key);
+        grpc_slice_unref(call->trailer.value);
+    }
     gpr_free(call);
     rpc_server_call_freed(server);
 }
@@ -293,6 +301,20 @@ void rpc_call_finish(struct rpc_call *base, cadre_status status, const char *tex
     rpc_call_schedule(base);
 }
 
+void rpc_call_set_trailer(struct rpc_call *base, const char *key, const char *value)
+{
+    struct rpc_server_call *call = server_call(base);
+    if (base->ending) {
+        return;
+    }
+    CADRE_ASSERT(call->trailer_count == 0);
+    call->trailer.key = grpc_slice_from_copied_string(key);
+    call->trailer.value = grpc_slice_from_copied_string(value);
+    CADRE_ASSERT(grpc_header_key_is_legal(call->trailer.key) != 0 &&
+                 grpc_header_nonbin_value_is_legal(call->trailer.value) != 0);
+    call->trailer_count = 1;
+}
+
 void rpc_call_fail(struct rpc_call *call, const struct cadre_error *error)
 {
     rpc_call_finish(call, error->code, error->text);
@@ -312,15 +334,7 @@ const char *rpc_call_metadata(const struct rpc_call *base, const char *key, size
 {
     CADRE_ASSERT(base->is_server);
     const struct rpc_server_call *call = (const struct rpc_server_call *)base;
-    for (size_t i = 0; i < call->metadata.count; i++) {
-        const grpc_metadata *entry = &call->metadata.metadata[i];
-        if (grpc_slice_str_cmp(entry->key, key) == 0) {
-            *ret_length = GRPC_SLICE_LENGTH(entry->value);
-            return (const char *)GRPC_SLICE_START_PTR(entry->value);
-        }
-    }
-    *ret_length = 0;
-    return NULL;
+    return rpc_metadata_find(&call->metadata, key, ret_length);
 }
 
 const struct tls_identity *rpc_call_identity(const struct rpc_call *base)

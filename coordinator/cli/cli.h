@@ -101,11 +101,12 @@ struct cli_common {
 
 /* Where the coordinator is, and the TLS files for it. */
 #define CLI_COORDINATOR_ROW                                                                        \
-    {OPTION_ROW(TEXT, "coordinator", struct cli_common, coordinator, "ADDRESS",                    \
+    {OPTION_ROW(TEXT, "coordinator", struct cli_common, coordinator, "ADDRESS[,ADDRESS...]",       \
          CADRE_CLIENT_ADDRESS_DEFAULT),                                                            \
         .letter = 'c', .environment = "CADRE_COORDINATOR", .group = "The coordinator",             \
         .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. "    \
-                "These options are also taken before the verb."},                                  \
+                "Several, up to 16, are tried one after the other until one answers. These "       \
+                "options are also taken before the verb."},                                        \
         TLS_OPTION_ROWS(struct cli_common, tls)
 
 #define CLI_JSON_ROW(text)                                                                         \
@@ -132,7 +133,7 @@ bool invocation_open(struct invocation *invocation, const struct cli *cli,
 /* Frees the parsed values; also after invocation_open() returned false. */
 void invocation_close(struct invocation *invocation);
 
-/* The coordinator's address: the option, the environment variable, or the default. */
+/* The coordinator's address, or several: the option, the environment variable, or the default. */
 const char *invocation_address(const struct invocation *invocation);
 
 /* The number of positional arguments. */

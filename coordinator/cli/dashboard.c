@@ -51,11 +51,9 @@ static struct dashboard_host split_host(const char *address)
 
 /* The token is behind the "#": a browser sends that to no server. A page with TLS that is served at
  * all addresses of its host gets the one at which the coordinator was reached. */
-static void make_url(
-    const struct invocation *invocation, const cadre_login *login, char url[URL_BYTES])
+static void make_url(const char *coordinator, const cadre_login *login, char url[URL_BYTES])
 {
     struct tcp_address page;
-    const char *coordinator = invocation_address(invocation);
     if (!login->http_tls && login->token[0] == '\0') {
         snprintf(url, URL_BYTES, "http://%s/", login->http);
     } else if (!login->http_tls) {
@@ -172,7 +170,7 @@ static cadre_status open_browser(const char *url, struct cadre_error *error)
 }
 
 static int dashboard_show(const struct invocation *invocation,
-    const struct dashboard_options *options, const cadre_login *login)
+    const struct dashboard_options *options, const char *coordinator, const cadre_login *login)
 {
     char url[URL_BYTES];
     if (login->http[0] == '\0') {
@@ -180,7 +178,7 @@ static int dashboard_show(const struct invocation *invocation,
             "the coordinator serves no page: start it with --http 127.0.0.1:9464, or with "
             "CADRE_COORDINATOR_HTTP set to that");
     }
-    make_url(invocation, login, url);
+    make_url(coordinator, login, url);
     if (!url_is_plain(url)) {
         return invocation_fail_with(invocation, CADRE_DATA_LOSS,
             "the coordinator's answer has an address or token that cannot be one: ask its operator "
@@ -239,8 +237,9 @@ int verb_dashboard(const struct cli *cli, int argc, char **argv)
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
         cadre_status status = cadre_client_login(client, &login, NULL);
-        code = status == CADRE_OK ? dashboard_show(&invocation, &options, login)
-                                  : invocation_fail(&invocation, status);
+        code = status == CADRE_OK
+                   ? dashboard_show(&invocation, &options, cadre_client_address(client), login)
+                   : invocation_fail(&invocation, status);
         code = invocation_end(&invocation, code);
     }
     cadre_result_release(login);

@@ -8,6 +8,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/directory_shards.h"
+#include "coordinator/engine/lagging.h"
 #include "coordinator/engine/members_sent.h"
 #include "coordinator/engine/outdated.h"
 #include "coordinator/store/store.h"
@@ -79,6 +80,8 @@ struct directory_entry {
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
     struct newest_messages newest;
+    struct lagging_newest lagging; /* of its records in the engine's `lagging` */
+    uint64_t entry; /* of the log, that the newest delayed message of the job waits for */
     struct members_sent members_sent;
     struct directory_history history;
     /* For counts.c: */

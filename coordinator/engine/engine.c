@@ -129,8 +129,12 @@ static cadre_status engine_restore(struct engine *engine, struct cadre_error *er
     CADRE_TRY(engine->store->ops->drains(engine->store, restore_drain, engine, error));
     CADRE_TRY(engine->store->ops->culprits(engine->store, restore_culprit, engine, error));
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
-    engine->term = engine->store->ops->term(engine->store);
-    begin_term(engine, 0);
+    if (engine->options.log != NULL) {
+        engine->term = engine->options.log->term; /* of an entry that is in the log */
+    } else {
+        engine->term = engine->store->ops->term(engine->store);
+        begin_term(engine, 0);
+    }
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
                             .now_us = engine->now_us,
                             .restore_done.job_max = engine->store->ops->job_id_max(engine->store)});
@@ -203,6 +207,7 @@ void engine_close(struct engine *engine)
     engine_drop_placements(engine);
     free(engine->placements);
     engine_history_free(&engine->history);
+    engine_log_free(&engine->log);
     engine_history_page_free(&engine->history_page);
     engine_audit_free(&engine->audit);
     free(engine->turn.items);

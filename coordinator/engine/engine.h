@@ -17,12 +17,27 @@
 
 struct engine;
 
+/* A log that several coordinators share, of which this one is the leader. Its entries take the
+ * place of the commits: the engine numbers them from 1, and never writes to its store, which gets
+ * the records of an entry from the log's reader, as those of the other coordinators do. */
+struct engine_log {
+    void *user;
+    struct term term; /* of this leadership */
+    /* Appends the records, which are borrowed for the call, as the next entry. `waits`: messages
+     * are held back until engine_log_stored() names the entry; without records it is the question
+     * whether this coordinator leads still, asked after this call. Else the entry may become part
+     * of the next one. It calls nothing of the engine. An error breaks the engine. */
+    cadre_status (*append)(void *user, const struct store_record *records, size_t count, bool waits,
+        struct cadre_error *error);
+};
+
 struct engine_options {
     struct core_options core;
+    const struct engine_log *log; /* NULL: the store is the ledger; borrowed while it is open */
     uint32_t keep_jobs; /* jobs that ended and are still listed; older ones are removed, see
                          * sink->job_forgotten */
-    /* The longest time for which a record whose sync may lag is not on the disk. 0: until the next
-     * one that may not lag. */
+    /* The longest time for which a record whose sync may lag is not on the disk, or in no entry. 0:
+     * until the next one that may not lag. */
     uint64_t sync_us;
     /* A turn for which the disk has no room is held and tried again after so long. 0: it breaks the
      * engine, as any other failure of the store does. */
@@ -60,6 +75,14 @@ struct term engine_term(const struct engine *engine);
 /* Gives this start a number above `start`. Workers that were welcomed before have the older number.
  */
 void engine_supersede(struct engine *engine, uint64_t start);
+
+/* The first `entry` entries of the log are in it, and in the store: what waited for them is sent by
+ * the next flush. */
+void engine_log_stored(struct engine *engine, uint64_t entry);
+/* This coordinator may send nothing, for it does not know whether it leads still: turns are held
+ * and the core's clock stops, until engine_resume(). `why` is shown to clients. */
+void engine_suspend(struct engine *engine, uint64_t now_us, const struct cadre_error *why);
+void engine_resume(struct engine *engine, uint64_t now_us);
 
 /* ---- events ---- */
 

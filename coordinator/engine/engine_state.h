@@ -3,9 +3,11 @@
 #ifndef CADRE_COORDINATOR_ENGINE_STATE_H
 #define CADRE_COORDINATOR_ENGINE_STATE_H
 
+#include "coordinator/engine/delayed.h"
 #include "coordinator/engine/directory.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/hold.h"
+#include "coordinator/engine/lagging.h"
 #include "coordinator/engine/placements.h"
 
 /* What listings show of a worker and the core does not use. */
@@ -62,6 +64,19 @@ struct audit {
     size_t verified_capacity;
 };
 
+/* Of a shared log: see shared_log.c. */
+struct shared_log {
+    uint64_t appended; /* entries */
+    uint64_t stored;
+    uint64_t waited;  /* the newest one that messages wait for */
+    uint64_t welcome; /* the one that the newest welcome waits for */
+    bool waits;       /* the turn that is sent has such an entry: `waited` */
+    struct lagging lagging;
+    struct delayed delayed;
+    struct wire_buffer packed; /* a message that is delayed */
+    struct wire_arena *arena;  /* of one that is sent */
+};
+
 struct engine {
     struct engine_options options;
     struct engine_sink sink;
@@ -102,6 +117,7 @@ struct engine {
     struct term term;
     bool term_unstored; /* the next turn is to store it */
     struct hold hold;
+    struct shared_log log;
     struct job_id stored_max; /* the newest job that is stored: readers show no newer one */
     cadre_status broken;      /* a turn could not be prepared: returned by the next flush */
     struct cadre_error broken_error;
@@ -117,7 +133,33 @@ void engine_note_stored(struct engine *engine);
 /* held.c: NULL: there is no such job, or it is not stored yet. */
 struct directory_entry *engine_find_stored(const struct engine *engine, struct job_id job);
 
-/* turn.c: nothing more is decided; the next flush (also the one that is running) returns the error.
+/* shared_log.c: records of the turn, the last `events` of which are events, and of turns before it
+ * whose records could wait become an entry of the log, if something waits for them or those of
+ * before are `due`. */
+cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
+    size_t count, size_t events, bool due, struct cadre_error *error);
+/* shared_log.c: the entry that the action waits for; 0: it is sent at once. */
+uint64_t engine_log_awaited(struct engine *engine, const struct core_action *action);
+/* shared_log.c: the same of the notice that the job has changed. */
+uint64_t engine_log_awaited_change(
+    const struct engine *engine, const struct directory_entry *entry);
+/* shared_log.c: keeps it until that entry is stored. */
+void engine_log_delay(
+    struct engine *engine, const struct delayed_item *item, const void *bytes, size_t size);
+void engine_log_delay_down(
+    struct engine *engine, uint64_t entry, struct link_id link, const struct agent_down *down);
+/* shared_log.c: sends what waits for nothing any more. */
+void engine_log_send_stored(struct engine *engine);
+/* shared_log.c: whether there is something for it. */
+bool engine_log_has_stored(const struct engine *engine);
+void engine_log_free(struct shared_log *log);
+
+/* held.c: readers may see the job, or its end. */
+void engine_show_submitted(struct engine *engine, struct directory_entry *entry);
+void engine_show_ended(struct directory_entry *entry);
+
+/* broken.c: nothing more is decided; the next flush (also the one that is running) returns the
+ * error.
  */
 void engine_break(struct engine *engine, const struct cadre_error *error);
 

@@ -2,7 +2,17 @@
  * What readers see while a turn is held: nothing of it, because it is not stored. */
 #include "coordinator/engine/engine_state.h"
 
-/* Readers see the records of the turn. */
+void engine_show_submitted(struct engine *engine, struct directory_entry *entry)
+{
+    engine->stored_max = entry->id;
+}
+
+void engine_show_ended(struct directory_entry *entry)
+{
+    entry->end_unstored = false;
+}
+
+/* Readers see the records of the turn; those of a shared log, once its entry is stored. */
 static void held_show(struct engine *engine)
 {
     for (size_t i = 0; i < engine->turn.count; i++) {
@@ -13,9 +23,11 @@ static void held_show(struct engine *engine)
         struct directory_entry *entry = directory_find(&engine->directory, action->record.job);
         if (action->record.type == CORE_RECORD_JOB) {
             wire_buffer_free(&entry->packed);
-            engine->stored_max = entry->id;
-        } else if (action->record.type == CORE_RECORD_ENDED) {
-            entry->end_unstored = false;
+        }
+        if (action->record.type == CORE_RECORD_JOB && engine->options.log == NULL) {
+            engine_show_submitted(engine, entry);
+        } else if (action->record.type == CORE_RECORD_ENDED && engine->options.log == NULL) {
+            engine_show_ended(entry);
         }
     }
 }

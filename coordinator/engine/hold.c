@@ -21,6 +21,14 @@ bool hold_takes(struct hold *hold, uint64_t now_us, uint64_t retry_us, size_t ac
     return true;
 }
 
+void hold_suspends(struct hold *hold, uint64_t now_us, const struct cadre_error *why)
+{
+    hold->since_us = hold->held ? hold->since_us : now_us;
+    hold->held = true;
+    hold->retry_at_us = UINT64_MAX;
+    hold->error = *why;
+}
+
 void hold_ends(struct hold *hold, uint64_t now_us)
 {
     if (hold->held) {

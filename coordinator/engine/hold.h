@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A turn for which the store has no room: it is held and tried again, and meanwhile nothing is
- * sent. The core's clock stops, so that no deadline passes for a request that was not sent yet.
- * Pure: the simulator holds its turns with it. */
+ * A turn for which the store has no room, or for which it is not known whether this coordinator
+ * leads still: it is held, and meanwhile nothing is sent. The core's clock stops, so that no
+ * deadline passes for a request that was not sent yet. Pure: the simulator holds its turns with it.
+ */
 #ifndef CADRE_COORDINATOR_ENGINE_HOLD_H
 #define CADRE_COORDINATOR_ENGINE_HOLD_H
 
@@ -23,6 +24,8 @@ struct hold {
  * false: nothing more may be sent. `retry_us` 0: no turn is held. */
 bool hold_takes(struct hold *hold, uint64_t now_us, uint64_t retry_us, size_t actions,
     const struct cadre_error *error);
+/* Turns are held until hold_ends: there is no next try. Also of one that is held. */
+void hold_suspends(struct hold *hold, uint64_t now_us, const struct cadre_error *why);
 /* The turn is stored. */
 void hold_ends(struct hold *hold, uint64_t now_us);
 /* Whether it is held, and the next try is not due. */

@@ -31,45 +31,85 @@ static void derive_key(const struct engine *engine, struct job_id job, struct ge
     CADRE_ASSERT(made != NULL && size == LIMIT_JOB_KEY_BYTES);
 }
 
+/* A message of an action, and the entry of the shared log that it waits for. */
+struct sending {
+    struct engine *engine;
+    uint64_t entry;
+};
+
 static void send_down(void *user, struct link_id link, const struct agent_down *down)
 {
-    const struct engine *engine = user;
-    engine->sink.down(engine->user, link, down);
+    const struct sending *sending = user;
+    if (sending->entry != 0) {
+        engine_log_delay_down(sending->engine, sending->entry, link, down);
+    } else {
+        sending->engine->sink.down(sending->engine->user, link, down);
+    }
 }
 
 static const struct job_spec *spec_of(void *user, struct job_id job)
 {
-    const struct engine *engine = user;
-    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    const struct sending *sending = user;
+    const struct directory_entry *entry = directory_find(&sending->engine->directory, job);
     return entry != NULL ? &entry->spec : NULL;
 }
 
 static void key_of(void *user, struct job_id job, struct generation generation,
     uint8_t ret_key[LIMIT_JOB_KEY_BYTES])
 {
-    derive_key(user, job, generation, ret_key);
+    derive_key(((const struct sending *)user)->engine, job, generation, ret_key);
 }
 
 static struct members_sent *members_of(void *user, struct job_id job)
 {
-    const struct engine *engine = user;
-    struct directory_entry *entry = directory_find(&engine->directory, job);
+    const struct sending *sending = user;
+    struct directory_entry *entry = directory_find(&sending->engine->directory, job);
     return entry != NULL ? &entry->members_sent : NULL;
 }
 
 static void note_start(void *user, struct job_id job, uint32_t slot)
 {
-    engine_note_task(user, job, slot);
+    engine_note_task(((const struct sending *)user)->engine, job, slot);
+}
+
+static void send_answer(struct engine *engine, const struct core_action *action, uint64_t entry)
+{
+    if (entry == 0) {
+        engine->sink.answer(engine->user, action->answer.call, action->answer.code,
+            action->answer.job, action->answer.queued_before, action->answer.text);
+        return;
+    }
+    const struct delayed_item item = {.kind = DELAYED_ANSWER,
+        .entry = entry,
+        .call = action->answer.call,
+        .job = action->answer.job,
+        .code = action->answer.code,
+        .queued_before = action->answer.queued_before};
+    engine_log_delay(engine, &item, action->answer.text, strlen(action->answer.text) + 1);
+}
+
+static void send_refusal(struct engine *engine, const struct core_action *action, uint64_t entry)
+{
+    if (entry == 0) {
+        engine->sink.refuse(
+            engine->user, action->refuse.link, action->refuse.code, action->refuse.text);
+        return;
+    }
+    const struct delayed_item item = {.kind = DELAYED_REFUSE,
+        .entry = entry,
+        .link = action->refuse.link,
+        .code = action->refuse.code};
+    engine_log_delay(engine, &item, action->refuse.text, strlen(action->refuse.text) + 1);
 }
 
 void engine_send(struct engine *engine, const struct core_action *action)
 {
-    const struct engine_sink *sink = &engine->sink;
+    struct sending sending = {.engine = engine, .entry = engine_log_awaited(engine, action)};
     const struct sender sender = {.core = engine->core,
         .lease_us = engine->options.core.lease_us,
         .grace_us = engine->options.core.grace_us,
         .term = engine->term,
-        .user = engine,
+        .user = &sending,
         .down = send_down,
         .spec = spec_of,
         .key = key_of,
@@ -80,11 +120,10 @@ void engine_send(struct engine *engine, const struct core_action *action)
     CADRE_ASSERT(action->type != CORE_ACTION_RECORD);
     switch (action->type) {
     case CORE_ACTION_ANSWER:
-        sink->answer(engine->user, action->answer.call, action->answer.code, action->answer.job,
-            action->answer.queued_before, action->answer.text);
+        send_answer(engine, action, sending.entry);
         break;
     case CORE_ACTION_REFUSE:
-        sink->refuse(engine->user, action->refuse.link, action->refuse.code, action->refuse.text);
+        send_refusal(engine, action, sending.entry);
         break;
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:

@@ -12,14 +12,6 @@
 /* A core that requests "now" more often than this in one event is looping. */
 #define TICKS_PER_STEP_MAX 100000
 
-void engine_break(struct engine *engine, const struct cadre_error *error)
-{
-    if (engine->broken == CADRE_OK) {
-        engine->broken = error->code;
-        engine->broken_error = *error;
-    }
-}
-
 static bool make_room(struct engine *engine)
 {
     struct core_actions *turn = &engine->turn;
@@ -161,7 +153,7 @@ static cadre_status engine_commit(struct engine *engine, struct cadre_error *err
     for (size_t i = 0; i < engine->turn.count; i++) {
         count += engine->turn.items[i].type == CORE_ACTION_RECORD ? 1 : 0;
     }
-    if (count == 0 && !sync) {
+    if (count == 0 && !sync && engine->options.log == NULL) {
         return CADRE_OK;
     }
     CADRE_FREE_AT_EXIT struct store_record *records = calloc(count + 1, sizeof *records);
@@ -178,6 +170,12 @@ static cadre_status engine_commit(struct engine *engine, struct cadre_error *err
     }
     for (size_t i = 0; i < engine->history.count; i++) {
         engine_history_fill(engine, i, &records[filled++]);
+    }
+    if (engine->options.log != NULL) {
+        bool due = engine_sync_due_us(engine) <= engine->now_us;
+        size_t events = engine->history.count;
+        engine_count_turn(engine);
+        return engine_log_turn(engine, records, filled, events, due, error);
     }
     uint64_t began_us = clock_monotonic_us();
     CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
@@ -246,7 +244,25 @@ static bool is_idle(const struct engine *engine)
     bool surplus = engine->surplus && engine->surplus_us <= engine->now_us;
     return engine->turn.count == 0 && engine->history.count == 0 && engine->changed_count == 0 &&
            !surplus && !engine->term_unstored && !engine->hold.held &&
-           engine_sync_due_us(engine) > engine->now_us;
+           !engine_log_has_stored(engine) && engine_sync_due_us(engine) > engine->now_us;
+}
+
+/* Watchers are notified. */
+static void send_changed(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->changed_count; i++) {
+        struct directory_entry *entry = directory_find(&engine->directory, engine->changed[i]);
+        uint64_t awaited = engine_log_awaited_change(engine, entry);
+        entry->changed = false;
+        if (awaited != 0) {
+            const struct delayed_item item = {
+                .kind = DELAYED_CHANGED, .entry = awaited, .job = engine->changed[i]};
+            engine_log_delay(engine, &item, NULL, 0);
+        } else {
+            engine->sink.job_changed(engine->user, engine->changed[i]);
+        }
+    }
+    engine->changed_count = 0;
 }
 
 /* Everything of the turn that is no record. */
@@ -266,11 +282,7 @@ static void send_turn(struct engine *engine)
     count_releases(engine, releases);
     engine->turn.count = 0;
     engine_drop_placements(engine);
-    for (size_t i = 0; i < engine->changed_count; i++) {
-        directory_find(&engine->directory, engine->changed[i])->changed = false;
-        engine->sink.job_changed(engine->user, engine->changed[i]);
-    }
-    engine->changed_count = 0;
+    send_changed(engine);
 }
 
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error)
@@ -285,7 +297,7 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
         return CADRE_OK;
     }
     cadre_status status = store_turn(engine, error);
-    if (status != CADRE_OK &&
+    if (status != CADRE_OK && engine->options.log == NULL &&
         hold_takes(&engine->hold, now_us, engine->options.retry_us, engine->turn.count, error)) {
         return CADRE_OK;
     }
@@ -295,6 +307,7 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
     }
     engine_note_stored(engine);
     engine->sending = true;
+    engine_log_send_stored(engine);
     send_turn(engine);
     if (engine->broken == CADRE_OK && clean_up(engine, error) != CADRE_OK) {
         engine_break(engine, error);

@@ -34,6 +34,7 @@ static void a_client_is_connected(void **state)
     OK(cadre_client_version(client, &version, NULL));
     assert_string_equal(version->version, CADRE_VERSION);
     assert_int_equal(version->jobs_live, 0);
+    assert_string_equal(cadre_client_address(client), address);
     cadre_result_release(version);
 }
 

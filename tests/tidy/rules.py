@@ -53,7 +53,7 @@ LAYERS = {
     "common/view/": WIRE + ["cadre/client.h", "cadre/client_trace.h", "common/view/"],
     "common/json/": BASE + ["cadre/client.h", "common/view/cluster_sums.h", "common/view/conclusion.h",
                             "common/json/"],
-    "common/client/": WIRE + ["common/rpc/channel.h", "common/rpc/tls.h", "cadre/client.h",
+    "common/client/": WIRE + ["common/rpc/endpoints.h", "common/rpc/tls.h", "cadre/client.h",
                                 "cadre/client_trace.h", "common/view/",
                               "common/client/"],
     # One way: events change facts, the turn decides and emits; only core.c and turn.c see all.
@@ -548,7 +548,7 @@ IMPLEMENTED_IN = {
 FILE_CIRCLES = {
     "common/base": 2,
     "common/rpc": 4,
-    "coordinator/engine": 6,
+    "coordinator/engine": 5,
     "coordinator/store": 2,
     "deploy/local": 2,
     "worker/host/agent": 7,

@@ -50,9 +50,13 @@ typedef struct cadre_then {
 
 /* How a coordinator is reached. Zeros and NULL mean the defaults that are named. */
 typedef struct cadre_client_options {
-    const char *address; /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
-                            else the default */
-    uint64_t timeout_us; /* how long a short call may take; 30 s. Streams have no such limit */
+    /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR, else the default. Or up
+     * to 16 of them, separated by commas, where several coordinators serve one cluster: the first
+     * that answers is used, for as long as it does. One that does not connect within 2 s is passed
+     * over, and one that names the coordinator which leads is followed there, even when that is
+     * not listed. */
+    const char *address;
+    uint64_t timeout_us;      /* how long a short call may take; 30 s. Streams have no such limit */
     uint64_t wait_timeout_us; /* how long cadre_client_watch and followed logs try again to connect
                                  while the coordinator is away; 60 s */
     /* Called when those begin to wait for a lost coordinator (true), and when it is back
@@ -76,6 +80,10 @@ typedef struct cadre_client_options {
  * role may not do this. FAILED_PRECONDITION: the own certificate has expired. */
 CADRE_API cadre_status cadre_client_connect(
     const cadre_client_options *options, cadre_client **ret_client);
+
+/* The address of the coordinator that is asked now: the one that answered last, among several. The
+ * client's; valid until its next call. */
+CADRE_API const char *cadre_client_address(const cadre_client *client);
 
 /* Ends the calls in progress (their `done` gets CANCELLED, from in here) and the connection. NULL
  * is allowed. */

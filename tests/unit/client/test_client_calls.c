@@ -56,6 +56,26 @@ static void no_coordinator_is_reported_clearly(void **state)
     assert_says("start cadre-coordinator or give --coordinator / CADRE_COORDINATOR");
 }
 
+static void of_several_addresses_the_one_that_answers_is_used(void **state)
+{
+    struct world *world = *state;
+    char addresses[512];
+    cadre_client *client = NULL;
+    snprintf(addresses, sizeof addresses, "unix:%s/none.sock,%s,unix:%s/none2.sock",
+        test_temp_dir(), world->stub.address, test_temp_dir());
+    const cadre_client_options options = {.address = addresses};
+    assert_int_equal(cadre_client_connect(&options, &client), CADRE_OK);
+    assert_string_equal(cadre_client_address(client), world->stub.address);
+    cadre_job *job = NULL;
+    assert_int_equal(cadre_client_job(client, 3, &job, NULL), CADRE_OK);
+    cadre_result_release(job);
+    assert_int_equal(cadre_client_job(client, JOB_NONE, &job, NULL), CADRE_NOT_FOUND);
+    cadre_client_release(client);
+    const cadre_client_options wrong = {.address = "unix:/a,,unix:/b"};
+    assert_int_equal(cadre_client_connect(&wrong, &client), CADRE_INVALID_ARGUMENT);
+    assert_says("one of them is empty");
+}
+
 /* In a process of its own, for it gives up being root; before a client was here, whose threads a
  * fork would lose. */
 static void a_socket_of_others_is_said_clearly(void **state)
@@ -382,6 +402,8 @@ int main(void)
         cmocka_unit_test(a_socket_of_others_is_said_clearly),
         cmocka_unit_test(no_coordinator_is_reported_clearly),
         cmocka_unit_test_setup_teardown(addresses_are_chosen_and_checked, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            of_several_addresses_the_one_that_answers_is_used, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_job_comes_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(listings_come_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_worker_tells_its_gpus, open_world, close_world),

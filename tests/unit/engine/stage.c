@@ -57,12 +57,11 @@ static const char *record_name(enum core_record_type type)
     return names[type];
 }
 
-static cadre_status watched_commit(struct store *store, const struct store_record *records,
-    size_t count, bool sync, struct cadre_error *error)
+/* What they are, in `text`; returns the number of events among them. */
+static size_t describe(const struct store_record *records, size_t count, char text[512])
 {
-    struct watched_store *self = watched(store);
-    char text[512] = "";
     size_t events = 0;
+    text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
         const struct core_record *record = records[i].record;
         if (record == NULL) {
@@ -72,14 +71,23 @@ static cadre_status watched_commit(struct store *store, const struct store_recor
         }
         assert_int_equal(events, 0); /* they come after the records */
         size_t at = strlen(text);
-        snprintf(text + at, sizeof text - at, "%s %s %" PRIu64, i > 0 ? "," : "",
-            record_name(record->type), record->job.n);
+        snprintf(text + at, 512 - at, "%s %s %" PRIu64, i > 0 ? "," : "", record_name(record->type),
+            record->job.n);
         assert_true(record->type != CORE_RECORD_JOB || records[i].spec_bytes > 0);
         bool placed = record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN;
         bool timed = placed || record->type == CORE_RECORD_JOB || record->type == CORE_RECORD_ENDED;
         assert_true(timed == (records[i].wall_us != 0));
         assert_true(placed == (records[i].placements != NULL));
     }
+    return events;
+}
+
+static cadre_status watched_commit(struct store *store, const struct store_record *records,
+    size_t count, bool sync, struct cadre_error *error)
+{
+    struct watched_store *self = watched(store);
+    char text[512];
+    size_t events = describe(records, count, text);
     if (events > 0 && events == count && !self->full && self->commit_is == CADRE_OK) {
         assert_false(sync); /* they wait for the next one */
         return self->inner->ops->commit(self->inner, records, count, sync, error);
@@ -439,6 +447,35 @@ static const struct engine_sink sink = {.down = sink_down,
     .job_changed = sink_job_changed,
     .job_forgotten = sink_job_forgotten,
     .checkpoint_dropped = sink_checkpoint_dropped};
+
+/* ---- a shared log ---- */
+
+static cadre_status log_append(void *user, const struct store_record *records, size_t count,
+    bool waits, struct cadre_error *error)
+{
+    struct stage *stage = user;
+    char text[512];
+    (void)describe(records, count, text);
+    stage->appended++;
+    line(stage, "entry %u%s:%s", stage->appended, waits ? "!" : "", text);
+    return stage->append_is == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_set(error, stage->append_is, "the log is gone");
+}
+
+void stage_share(struct stage *stage)
+{
+    stage->log =
+        (struct engine_log){.user = stage, .term = {.start = 7, .nonce = 8}, .append = log_append};
+    stage->options.log = &stage->log;
+    stage_reopen(stage);
+}
+
+void stored(struct stage *stage, uint64_t entry)
+{
+    engine_log_stored(stage->engine, entry);
+    flush(stage);
+}
 
 /* ---- the stage ---- */
 

@@ -29,6 +29,9 @@ struct stage {
     struct engine *engine;
     uint64_t now_us;
     struct cadre_error error;
+    struct engine_log log; /* after stage_share: */
+    unsigned appended;
+    cadre_status append_is;           /* every append fails so; CADRE_OK: not */
     uint8_t key[LIMIT_JOB_KEY_BYTES]; /* of the last plan that was sent */
     struct generation generation;     /* of it */
     uint64_t roster[8];               /* of it: the incarnations, by rank */
@@ -41,6 +44,10 @@ struct stage {
 struct stage *stage_open(void);
 void stage_reopen(struct stage *stage);
 void stage_close(struct stage *stage);
+/* Opens another engine on the store, whose records go into a log. */
+void stage_share(struct stage *stage);
+/* So many entries of the log are stored; ends the turn. */
+void stored(struct stage *stage, uint64_t entry);
 
 /* Ends the turn, which must succeed. */
 void flush(struct stage *stage);

@@ -8,7 +8,7 @@
 #include <uv.h>
 
 #include "common/base/error.h"
-#include "common/rpc/channel.h"
+#include "common/rpc/endpoints.h"
 #include "common/rpc/file_work.h"
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"
@@ -45,8 +45,10 @@ struct usage_report;
 struct daemon {
     struct worker_options options;
     struct rpc_loop *loop;
-    struct rpc_channel *channel;
-    struct rpc_tls *tls; /* NULL: none */
+    struct rpc_endpoints *endpoints; /* of the coordinator, with the channels */
+    struct rpc_channel *channel;     /* the one that the newest stream is on, for all calls */
+    struct rpc_attempt attempt;      /* which endpoints failed since the last welcome */
+    struct rpc_tls *tls;             /* NULL: none */
     struct rpc_call *join;
     bool linked; /* the welcome came on this stream */
     bool was_linked;

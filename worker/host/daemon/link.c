@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one stream to the coordinator. It is opened again until the daemon ends, after a growing
- * pause that is different for each worker. */
+ * The one stream to the coordinator. It is opened again until the daemon ends: at the next of its
+ * addresses at once, and when none of them has answered, after a growing pause that is different
+ * for each worker. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +63,10 @@ static void find_mesh_host(struct daemon *daemon)
 static void on_welcome(struct daemon *daemon, const struct agent_welcome *welcome)
 {
     log_event(LOG_LEVEL_INFO, "link", "joined the coordinator",
-        LOG_U64("worker", welcome->worker.n), LOG_STR("coordinator", daemon->options.coordinator));
+        LOG_U64("worker", welcome->worker.n),
+        LOG_STR("coordinator", rpc_endpoints_address(daemon->endpoints)));
+    rpc_endpoints_answered(daemon->endpoints, daemon->channel);
+    daemon->attempt = (struct rpc_attempt){0};
     daemon->linked = true;
     daemon->reconnect_us = 0;
     daemon->tries = 0;
@@ -139,12 +143,25 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     if (daemon->join != call) {
         return; /* the daemon is closing */
     }
-    log_reason(daemon, status, text);
+    /* A coordinator that refuses this worker is not its coordinator, either. */
+    bool others = rpc_endpoints_failed(daemon->endpoints, &daemon->attempt, daemon->channel, call);
+    bool at_once = others && !daemon->linked;
+    if (at_once) {
+        log_event(LOG_LEVEL_DEBUG, "link", "this worker asks another coordinator",
+            LOG_STR("coordinator", rpc_endpoints_address(daemon->endpoints)),
+            LOG_STR("reason", text));
+    } else {
+        log_reason(daemon, status, text);
+    }
     daemon->counts.links_lost += daemon->linked ? 1 : 0;
     daemon->join = NULL;
     daemon->linked = false;
     agent_link_down(daemon->agent);
-    reconnect_after_pause(daemon);
+    if (at_once) {
+        open_stream(daemon);
+    } else {
+        reconnect_after_pause(daemon);
+    }
 }
 
 static const struct rpc_client_ops join_ops = {.on_message = on_message, .on_status = on_status};
@@ -157,6 +174,7 @@ static void open_stream(struct daemon *daemon)
         .server_streams = true,
         .ops = &join_ops,
         .user = daemon};
+    daemon->channel = rpc_endpoints_channel(daemon->endpoints);
     if (rpc_channel_call(daemon->channel, &options, &daemon->join, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "link", "cannot join", LOG_STR("reason", error.text));
         daemon->join = NULL;

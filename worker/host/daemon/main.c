@@ -251,8 +251,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
         .keepalive = {.idle_us = RPC_KEEPALIVE_HEARTBEATS_IDLE_US},
         .tls = daemon->tls};
-    CADRE_TRY(rpc_channel_open(
-        daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
+    CADRE_TRY(rpc_endpoints_open(
+        daemon->loop, daemon->options.coordinator, &options, &daemon->endpoints, error));
+    daemon->channel = rpc_endpoints_channel(daemon->endpoints);
     CADRE_TRY(metrics_open(daemon, error));
     CADRE_TRY(cache_check_open(daemon, error));
     CADRE_TRY(open_agent(daemon, error));
@@ -281,9 +282,7 @@ static void close_loop(struct daemon *daemon)
     uv_timer_stop(&daemon->drain);
     agent_close(daemon->agent, on_agent_closed, daemon); /* kills tasks, then forgets each */
     tasks_free_all(daemon);
-    if (daemon->channel != NULL) {
-        rpc_channel_close(daemon->channel);
-    }
+    rpc_endpoints_close(daemon->endpoints);
     (void)rpc_loop_run_until(daemon->loop, &daemon->agent_closed, CADRE_TIME_NEVER);
     file_work_pool_wait(&daemon->file_pool);
     cache_check_close(daemon);
@@ -333,7 +332,8 @@ static void write_status(void *user, char *ret_text, size_t size)
     unsigned tasks = agent_task_count(daemon->agent);
     const char *plural = tasks == 1 ? "" : "s";
     if (daemon->linked) {
-        snprintf(ret_text, size, "joined %s; %u task%s", coordinator, tasks, plural);
+        snprintf(ret_text, size, "joined %s; %u task%s", rpc_endpoints_address(daemon->endpoints),
+            tasks, plural);
     } else {
         snprintf(ret_text, size, "no coordinator at %s%s%s; %u task%s", coordinator,
             daemon->refusal[0] != '\0' ? ": " : "", daemon->refusal, tasks, plural);

@@ -11,11 +11,12 @@
 static const char *const limits_choices[] = {"strict", "best-effort", NULL};
 
 static const struct option_row rows[] = {
-    {ROW(TEXT, "coordinator", coordinator, "ADDRESS", "unix:/run/cadre/coordinator.sock"),
+    {ROW(TEXT, "coordinator", coordinator, "ADDRESS[,ADDRESS...]",
+         "unix:/run/cadre/coordinator.sock"),
         .letter = 'c', .environment = "CADRE_COORDINATOR", .group = "Cluster",
-        .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. It "
-                "need not be there yet: the worker tries"
-                " again until it is."},
+        .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. "
+                "Several, up to 16, are tried one after the other until one takes this worker. It "
+                "need not be there yet: the worker tries again until it is."},
     {ROW(TEXT, "name", name, "NAME", NULL), .letter = 'n', .environment = "CADRE_WORKER_NAME",
         .help = "This worker's name, unique in the cluster. Default: the one in its certificate, "
                 "else the name of the host."},
