@@ -207,8 +207,9 @@ static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
     if (engine->options.log != NULL) {
         const struct store_record *events =
             records + (count - engine->removals.count - engine->history.count);
+        bool due = engine_sync_due_us(engine) <= engine->now_us;
         engine_count_turn(engine);
-        return engine_log_turn(engine, records, count, events, error);
+        return engine_log_turn(engine, records, count, events, due, error);
     }
     if (count == 0 && !sync) {
         return CADRE_OK;
