@@ -36,14 +36,16 @@
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
 #define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)
 #define LIMIT_LOG_CHUNK_BYTES   (64 * 1024)
-#define LIMIT_LOG_MARKS         1024               /* in a chunk */
-#define LIMIT_FRAME_BYTES       (4 * 1024 * 1024)  /* one frame or gRPC control message */
-#define LIMIT_UNPACK_BYTES      (32 * 1024 * 1024) /* memory of one unpacked message */
-#define LIMIT_ADDRESS_BYTES     64
-#define LIMIT_WINDOW_STEPS      256 /* admission window: 1 to 256 steps */
-#define LIMIT_JOB_KEY_BYTES     32
-#define LIMIT_SHA256_BYTES      32
-#define LIMIT_REQUEST_ID_BYTES  16
+#define LIMIT_LOG_MARKS         1024              /* in a chunk */
+#define LIMIT_FRAME_BYTES       (4 * 1024 * 1024) /* one frame or gRPC control message */
+/* A commit of the ledger: a start of 16,384 tasks with names of 127 bytes has 2.4 MiB. */
+#define LIMIT_LEDGER_ENTRY_BYTES (64 * 1024 * 1024)
+#define LIMIT_UNPACK_BYTES       (32 * 1024 * 1024) /* memory of one unpacked message */
+#define LIMIT_ADDRESS_BYTES      64
+#define LIMIT_WINDOW_STEPS       256 /* admission window: 1 to 256 steps */
+#define LIMIT_JOB_KEY_BYTES      32
+#define LIMIT_SHA256_BYTES       32
+#define LIMIT_REQUEST_ID_BYTES   16
 
 #define LIMIT_CHECKPOINTS_KEPT         1000
 #define LIMIT_CHECKPOINTS_KEPT_DEFAULT 3

@@ -63,6 +63,7 @@ struct core_position { /* on the timeline of one generation */
     uint64_t position;
 };
 
+/* The numbers are those of entries of a log (ledger.proto): they stay. */
 enum core_record_type {
     CORE_RECORD_JOB = 1, /* submitted; the engine adds the spec */
     CORE_RECORD_STARTED, /* placed: incarnations up to `incarnation_max` are given out; the engine

@@ -73,6 +73,9 @@ WIRE_TABLE(MetricsResponse, struct metrics_response);
 WIRE_TABLE(HistoryRequest, struct history_request);
 WIRE_TABLE(HistoryResponse, struct history_response);
 
+/* table_ledger.c */
+WIRE_TABLE(LedgerEntry, struct ledger_entry);
+
 /* table_verify.c */
 WIRE_TABLE(VerifyRequest, struct verify_request);
 WIRE_TABLE(VerifyResponse, struct verify_response);

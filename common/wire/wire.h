@@ -9,12 +9,12 @@
  * without entries may be.
  *
  * pack: appends the encoding to `buffer`. RESOURCE_EXHAUSTED when it would exceed LIMIT_FRAME_BYTES
- * (a job_spec: LIMIT_SPEC_BYTES; blob and log chunks: their own limits plus 4 KiB) or memory is
- * out; the buffer is then as before. NULL is the empty string. In texts for people (reasons, exit
- * texts, messages) bad UTF-8 becomes "?", control characters become spaces, and long ones are cut.
- * Names, paths and arguments are packed as they are and checked by the receiver; check.h and
- * file_name_check (common/base/files.h) check them beforehand. A job_info that would be too large
- * omits the exit texts of its tasks.
+ * (a job_spec: LIMIT_SPEC_BYTES; a ledger_entry: LIMIT_LEDGER_ENTRY_BYTES; blob and log chunks:
+ * their own limits plus 4 KiB) or memory is out; the buffer is then as before. NULL is the empty
+ * string. In texts for people (reasons, exit texts, messages) bad UTF-8 becomes "?", control
+ * characters become spaces, and long ones are cut. Names, paths and arguments are packed as they
+ * are and checked by the receiver; check.h and file_name_check (common/base/files.h) check them
+ * beforehand. A job_info that would be too large omits the exit texts of its tasks.
  *
  * Not thread-safe per object; no global state. */
 #ifndef CADRE_WIRE_WIRE_H
@@ -23,6 +23,7 @@
 #include "common/base/error.h"
 #include "common/model/agent_message.h"
 #include "common/model/client_message.h"
+#include "common/model/ledger_entry.h"
 
 /* A growing byte buffer; {0} is an empty one. */
 struct wire_buffer {
@@ -78,6 +79,7 @@ void wire_arena_free(struct wire_arena *arena);
     X(trace_response, TraceResponse)                                                               \
     X(verify_request, VerifyRequest)                                                               \
     X(verify_response, VerifyResponse)                                                             \
+    X(ledger_entry, LedgerEntry)                                                                   \
     X(list_workers_request, ListWorkersRequest)                                                    \
     X(list_workers_response, ListWorkersResponse)                                                  \
     X(login_response, LoginResponse)                                                               \

@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The published checkpoints: how many a job keeps, and which jobs begin at which. */
+ * The published checkpoints: which jobs begin at which, and what follows when one is damaged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
-
-void engine_note_surplus(struct engine *engine, struct job_id job)
-{
-    engine->surplus = true;
-    if (engine->surplus_count == engine->surplus_capacity) {
-        size_t capacity = engine->surplus_capacity > 0 ? engine->surplus_capacity * 2 : 16;
-        struct job_id *grown = realloc(engine->surplus_of, capacity * sizeof *grown);
-        if (grown == NULL) {
-            engine->surplus_of_all = true;
-            return;
-        }
-        engine->surplus_of = grown;
-        engine->surplus_capacity = capacity;
-    }
-    engine->surplus_of[engine->surplus_count++] = job;
-}
 
 /* Of a job that ended no record waits to be stored. Without room on the disk the checkpoint is
  * dropped all the same: the next reader after a start finds the damage again. */

@@ -142,9 +142,9 @@ struct directory_entry *engine_find_stored(const struct engine *engine, struct j
 
 /* shared_log.c: records of the turn, the events of the turn among them, and of turns before it
  * whose records could wait become an entry of the log, if something waits for them; else events and
- * what could wait do when they are due. */
+ * what could wait do if they are `due`. */
 cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
-    size_t count, const struct store_record *events, struct cadre_error *error);
+    size_t count, const struct store_record *events, bool due, struct cadre_error *error);
 /* shared_log.c: the entry that the action waits for; 0: it is sent at once. */
 uint64_t engine_log_awaited(struct engine *engine, const struct core_action *action);
 /* shared_log.c: the same of the notice that the job has changed. */
@@ -231,7 +231,7 @@ void engine_history_free(struct turn_history *history);
 /* history_page.c: frees the last page. */
 void engine_history_page_free(struct history_page *page);
 
-/* sync_due.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
+/* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);
 
 /* counts.c: what the turn recorded, once it is committed. */
@@ -239,7 +239,7 @@ void engine_count_turn(struct engine *engine);
 /* counts.c: adds the steps of a job that were committed since the last call. */
 void engine_count_steps(struct engine *engine, struct directory_entry *entry);
 
-/* checkpoints.c: the job has more than it keeps. */
+/* removals.c: the job has more checkpoints than it keeps. */
 void engine_note_surplus(struct engine *engine, struct job_id job);
 /* removals.c: finds what is not kept beyond this turn: checkpoints, and jobs that ended. It
  * replaces what was found before. */

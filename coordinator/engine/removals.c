@@ -7,6 +7,22 @@
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
+void engine_note_surplus(struct engine *engine, struct job_id job)
+{
+    engine->surplus = true;
+    if (engine->surplus_count == engine->surplus_capacity) {
+        size_t capacity = engine->surplus_capacity > 0 ? engine->surplus_capacity * 2 : 16;
+        struct job_id *grown = realloc(engine->surplus_of, capacity * sizeof *grown);
+        if (grown == NULL) {
+            engine->surplus_of_all = true;
+            return;
+        }
+        engine->surplus_of = grown;
+        engine->surplus_capacity = capacity;
+    }
+    engine->surplus_of[engine->surplus_count++] = job;
+}
+
 static cadre_status add_removal(struct engine *engine, enum core_record_type type,
     struct job_id job, uint64_t position, struct cadre_error *error)
 {

@@ -114,9 +114,8 @@ static void note_awaited(struct engine *engine)
 }
 
 cadre_status engine_log_turn(struct engine *engine, const struct store_record *records,
-    size_t count, const struct store_record *events, struct cadre_error *error)
+    size_t count, const struct store_record *events, bool due, struct cadre_error *error)
 {
-    bool due = engine_sync_due_us(engine) <= engine->now_us;
     size_t event_count = engine->history.count;
     engine->log.waits = turn_awaits_entry(engine);
     if (engine->log.waits) {

@@ -141,6 +141,12 @@ void engine_step(struct engine *engine, const struct core_event *event)
     }
 }
 
+uint64_t engine_sync_due_us(const struct engine *engine)
+{
+    bool waits = engine->unsynced && engine->options.sync_us > 0;
+    return waits ? engine->unsynced_us + engine->options.sync_us : CADRE_TIME_NEVER;
+}
+
 static void note_synced(struct engine *engine, bool synced)
 {
     if (synced) {
@@ -212,8 +218,9 @@ static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
     if (engine->options.log != NULL) {
         const struct store_record *events =
             records + (count - engine->removals.count - engine->history.count);
+        bool due = engine_sync_due_us(engine) <= engine->now_us;
         engine_count_turn(engine);
-        return engine_log_turn(engine, records, count, events, error);
+        return engine_log_turn(engine, records, count, events, due, error);
     }
     if (count == 0 && !sync) {
         return CADRE_OK;

@@ -68,6 +68,7 @@ LAYERS = {
     "coordinator/leadership/": MODEL + ["coordinator/leadership/"],
     "coordinator/store/": BASE + ["common/model/history.h", "common/model/term.h", "coordinator/core/core.h",
                                   "coordinator/store/"],
+    "coordinator/entries/": WIRE + ["coordinator/store/store.h", "coordinator/entries/"],
     "coordinator/engine/": WIRE + ["coordinator/core/core.h", "coordinator/store/store.h", "coordinator/engine/"],
     "coordinator/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/tls/identity.h",
                                    "common/checkpoint/content.h", "coordinator/engine/engine.h",
@@ -550,7 +551,7 @@ IMPLEMENTED_IN = {
 FILE_CIRCLES = {
     "common/base": 2,
     "common/rpc": 4,
-    "coordinator/engine": 5,
+    "coordinator/engine": 3,
     "coordinator/store": 2,
     "deploy/local": 2,
     "worker/host/agent": 7,

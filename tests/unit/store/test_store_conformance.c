@@ -4,21 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/store/entries_store.h"
 #include "tests/unit/store/store_fixture.h"
-
-static cadre_status open_sqlite(struct store **ret_store, struct cadre_error *error)
-{
-    char path[TEST_PATH_BYTES];
-    return store_sqlite_open(test_path(path, test_temp_dir(), "ledger.db"), ret_store, error);
-}
 
 struct kind {
     const char *name;
     cadre_status (*open)(struct store **ret_store, struct cadre_error *error);
 };
 
-static const struct kind kinds[] = {
-    {.name = "memory", .open = store_memory_open}, {.name = "sqlite", .open = open_sqlite}};
+static const struct kind kinds[] = {{"memory", store_memory_open}, {"sqlite", open_sqlite},
+    {"memory of entries", open_memory_of_entries}, {"sqlite of entries", open_sqlite_of_entries}};
 
 struct fixture {
     const struct kind *kind;
@@ -400,6 +395,7 @@ static void texts_fill_their_room(void **state)
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     memset(path, 'y', sizeof path);
+    path[250] = path[500] = path[750] = path[1000] = '/'; /* parts of at most 255 bytes */
     path[sizeof path - 1] = '\0';
     assert_ok(COMMIT(store, true, &fixture->error, record_job(1, 1), record_checkpoint(1, 1, path),
                   record_task_exit(1, 0, 1, 1, text), record_ended(1, JOB_CANCELLED, text)),
@@ -574,27 +570,29 @@ static void memory_loses_a_tail_and_nothing_before_it(void **state)
     }
 }
 
-#define OF(kind, test)                                                                             \
+#define OF(kind, number, test)                                                                     \
     {                                                                                              \
         .name = #test "/" kind, .test_func = (test), .setup_func = set_up,                         \
-        .teardown_func = tear_down, .initial_state = (void *)(uintptr_t)&kinds[kind[0] == 's']     \
+        .teardown_func = tear_down, .initial_state = (void *)(uintptr_t)&kinds[number]             \
     }
-#define BOTH(test) OF("memory", test), OF("sqlite", test)
+#define EACH(test)                                                                                 \
+    OF("memory", 0, test), OF("sqlite", 1, test), OF("memory of entries", 2, test),                \
+        OF("sqlite of entries", 3, test)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {BOTH(a_new_one_is_empty), BOTH(secrets_differ),
-        BOTH(each_start_has_a_higher_number), BOTH(reports_all_that_was_written),
-        BOTH(a_plan_cuts_the_ledger), BOTH(what_begins_beyond_a_plan_is_void),
-        BOTH(a_plan_goes_back_to_an_earlier_run), BOTH(it_is_reported_what_is_committed),
-        BOTH(a_halt_is_of_its_generation), BOTH(a_job_goes_back_to_the_queue),
-        BOTH(tasks_are_reported_where_they_were_placed),
-        BOTH(a_job_may_come_from_anothers_checkpoint), BOTH(an_unknown_job_has_nothing_to_report),
-        BOTH(the_newest_checkpoint_counts), BOTH(the_newest_incarnation_counts),
-        BOTH(jobs_come_in_order_of_id), BOTH(texts_fill_their_room),
-        BOTH(a_bad_record_spoils_its_whole_commit), BOTH(a_forgotten_job_leaves_nothing),
-        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced),
-        OF("memory", memory_loses_any_record), OF("memory", memory_syncs_what_waits),
-        OF("memory", memory_loses_a_tail_and_nothing_before_it)};
+    const struct CMUnitTest tests[] = {EACH(a_new_one_is_empty), EACH(secrets_differ),
+        EACH(each_start_has_a_higher_number), EACH(reports_all_that_was_written),
+        EACH(a_plan_cuts_the_ledger), EACH(what_begins_beyond_a_plan_is_void),
+        EACH(a_plan_goes_back_to_an_earlier_run), EACH(it_is_reported_what_is_committed),
+        EACH(a_halt_is_of_its_generation), EACH(a_job_goes_back_to_the_queue),
+        EACH(tasks_are_reported_where_they_were_placed),
+        EACH(a_job_may_come_from_anothers_checkpoint), EACH(an_unknown_job_has_nothing_to_report),
+        EACH(the_newest_checkpoint_counts), EACH(the_newest_incarnation_counts),
+        EACH(jobs_come_in_order_of_id), EACH(texts_fill_their_room),
+        EACH(a_bad_record_spoils_its_whole_commit), EACH(a_forgotten_job_leaves_nothing),
+        EACH(a_visitor_may_stop_the_walk), OF("memory", 0, memory_loses_what_was_not_synced),
+        OF("memory", 0, memory_loses_any_record), OF("memory", 0, memory_syncs_what_waits),
+        OF("memory", 0, memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
