@@ -7,9 +7,21 @@
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
+static bool is_noted(const struct engine *engine, struct job_id job)
+{
+    size_t i = 0;
+    while (i < engine->surplus_count && engine->surplus_of[i].n != job.n) {
+        i++;
+    }
+    return i < engine->surplus_count;
+}
+
 void engine_note_surplus(struct engine *engine, struct job_id job)
 {
     engine->surplus = true;
+    if (is_noted(engine, job)) {
+        return; /* by another checkpoint of this turn */
+    }
     if (engine->surplus_count == engine->surplus_capacity) {
         size_t capacity = engine->surplus_capacity > 0 ? engine->surplus_capacity * 2 : 16;
         struct job_id *grown = realloc(engine->surplus_of, capacity * sizeof *grown);

@@ -87,6 +87,30 @@ static void only_the_newest_are_kept(void **state)
     stage_close(stage);
 }
 
+/* The job is beyond what it keeps twice, and each is dropped once. */
+static void two_of_one_turn_drop_two(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(1);
+    arrived(stage, 1, 1, 1, 1);
+    flush(stage);
+    publish(stage, 1);
+    stage_skip(stage);
+    for (uint64_t position = 2; position < 4; position++) {
+        arrived(stage, 1, 1, 1, position + 1);
+        part(stage, 1, 1, position);
+    }
+    flush(stage);
+    expect_output(stage, "commit!: watermark 1, checkpoint 1, watermark 1, checkpoint 1, "
+                         "checkpoint dropped 1, checkpoint dropped 1\n"
+                         "link 1 job 1: release g1 to 4, published 3\n"
+                         "changed 1: running\n"
+                         "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n"
+                         "dropped checkpoint 2 of 1: checkpoints/checkpoint-2.json\n");
+    assert_wanted(stage, "1:3 ");
+    stage_close(stage);
+}
+
 /* A coordinator of an older version was killed between the record of a checkpoint and the removal
  * of an older one. */
 static void a_start_drops_what_was_left(void **state)
@@ -282,7 +306,7 @@ static void an_unreferenced_origin_may_be_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_newest_are_kept),
-        cmocka_unit_test(a_start_drops_what_was_left),
+        cmocka_unit_test(two_of_one_turn_drop_two), cmocka_unit_test(a_start_drops_what_was_left),
         cmocka_unit_test(another_job_goes_on_from_it), cmocka_unit_test(it_may_be_that_of_a_step),
         cmocka_unit_test(a_shared_folder_must_be_named),
         cmocka_unit_test(a_damaged_one_gives_way_to_the_one_before),
