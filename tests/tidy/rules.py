@@ -65,6 +65,7 @@ LAYERS = {
     "coordinator/core/events/": CORE_STATE + ["coordinator/core/facts/", "coordinator/core/events/"],
     "coordinator/core/decide/": CORE_STATE + ["coordinator/core/facts/", "coordinator/core/decide/"],
     "coordinator/core/emit/": CORE_STATE + ["coordinator/core/facts/", "coordinator/core/emit/"],
+    "coordinator/leadership/": MODEL + ["coordinator/leadership/"],
     "coordinator/store/": BASE + ["common/model/history.h", "common/model/term.h", "coordinator/core/core.h",
                                   "coordinator/store/"],
     "coordinator/engine/": WIRE + ["coordinator/core/core.h", "coordinator/store/store.h", "coordinator/engine/"],
@@ -568,7 +569,7 @@ FILE_CIRCLES = {
 }
 
 # Folders whose files may use only FREESTANDING system headers.
-PURE_FOLDERS = ["common/pure/", "common/model/", "coordinator/core/", "worker/core/"]
+PURE_FOLDERS = ["common/pure/", "common/model/", "coordinator/core/", "coordinator/leadership/", "worker/core/"]
 
 # What `cadre new` writes: it is the user's own, and says nothing of a licence.
 TEMPLATES = ["deploy/templates/"]
@@ -610,7 +611,8 @@ FOREIGN = [
 ]
 
 # Folders that are linked into other people's programs or into more than one of ours.
-LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
+LIBRARIES = ["common/", "coordinator/core/", "coordinator/leadership/", "coordinator/store/", "coordinator/engine/",
+             "worker/core/",
              "worker/library/arena/", "worker/library/crash/",
              "worker/library/mesh/", "worker/library/random/", "worker/library/input/", "worker/library/device/",
              "worker/library/preprocessing/",
