@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Depth-first search through the states of the small world, by 64-bit fingerprints: a state that is
- * taken for another is improbable, not impossible. */
+ * Depth-first search through the states of the small world, by 64-bit
+ * fingerprints: a state that is taken for another is improbable, not
+ * impossible. */
 #include "explore.h"
 
 #include <inttypes.h>
@@ -137,6 +138,7 @@ static bool run_space(const struct small_space *space)
         search.visited.count, search.transitions, search.depth_max,
         search.cut ? ", NOT COMPLETE" : "", broken == NULL ? "nothing broke" : "broke ",
         broken == NULL ? "" : broken);
+    fflush(stdout);
     free(search.visited.prints);
     free(search.stack);
     return good;
@@ -149,9 +151,10 @@ static const struct {
 } spaces[] = {
     {0, {.name = "no clock", .nodes = 2, .terms = 2, .submissions = 2, .crashes = 1}},
     {0, {.name = "clocks", .timed = true, .nodes = 2, .terms = 2}},
-    {1, {.name = "no clock", .nodes = 2, .terms = 3, .submissions = 2, .crashes = 1}},
-    {1, {.name = "no clock", .nodes = 3, .terms = 2, .submissions = 1}},
-    {1, {.name = "clocks", .timed = true, .nodes = 2, .terms = 3, .submissions = 1}},
+    {1, {.name = "no clock", .nodes = 2, .terms = 3, .submissions = 1}},
+    {1, {.name = "clocks", .timed = true, .nodes = 2, .terms = 2, .submissions = 1}},
+    {2, {.name = "no clock", .nodes = 2, .terms = 3, .submissions = 2, .crashes = 1}},
+    {2, {.name = "no clock", .nodes = 3, .terms = 2}},
     {0, {.name = "planted: no guard",
             .nodes = 2,
             .terms = 2,

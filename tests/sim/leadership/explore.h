@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* "level" 0: what the tests run; 1 and more: larger. Prints each space and its size; 1 if an
- * invariant is broken. */
+/* "level" 0: what the tests run; 1, 2: larger. Prints each space and its
+ * size; 1 if an invariant is broken. */
 int explore_run(uint64_t level);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Faults planted in what surrounds the core, to show that each invariant can fail. The core itself
- * is never changed. */
+ * Faults planted in what surrounds the core, to show that each invariant can
+ * fail. The core itself is never changed. */
 #include "world.h"
 
 const struct mutant_case mutant_cases[MUTANT_COUNT] = {
