@@ -189,7 +189,11 @@ static void call_judge(struct etcd_call *call, cadre_status status, const char *
     if (verdict.elsewhere) {
         etcd_leave(etcd, call->endpoint);
     }
-    call_fail(call, &verdict.error, verdict.outcome_unknown);
+    struct etcd_answer answer = {.status = verdict.error.code,
+        .text = verdict.error.text,
+        .outcome_unknown = verdict.outcome_unknown,
+        .no_space = verdict.no_space};
+    call_answer(call, &answer);
 }
 
 /* ---- handlers of gRPC's calls ---- */

@@ -21,6 +21,7 @@ enum row_flags {
     ELSEWHERE = 2,
     TOKEN_IS_VOID = 4,
     LOGIN_IS_OFF = 8,
+    NO_SPACE = 16,
 };
 
 struct row {
@@ -53,7 +54,7 @@ static const struct row rows[] = {
     {"etcdserver: too many requests", CADRE_RESOURCE_EXHAUSTED, ELSEWHERE,
         "it has more requests under way than it takes: its disk is too slow for what its clients "
         "send"},
-    {"etcdserver: mvcc: database space exceeded", CADRE_RESOURCE_EXHAUSTED, 0,
+    {"etcdserver: mvcc: database space exceeded", CADRE_RESOURCE_EXHAUSTED, NO_SPACE,
         "its database is full (alarm NOSPACE): compact it (`etcdctl compact REVISION`), `etcdctl "
         "defrag` each member, then `etcdctl alarm disarm`; --quota-backend-bytes is the limit"},
     {"etcdserver: corrupt cluster", CADRE_DATA_LOSS, 0,
@@ -169,6 +170,7 @@ void etcd_judge(const struct etcd_failure *failure, cadre_status status, const c
         .elsewhere = (row.flags & ELSEWHERE) != 0,
         .token_is_void = (row.flags & TOKEN_IS_VOID) != 0 && failure->user != NULL,
         .login_is_off = (row.flags & LOGIN_IS_OFF) != 0,
+        .no_space = (row.flags & NO_SPACE) != 0,
     };
     struct cadre_error *error = &ret_verdict->error;
     etcd_printable(text, theirs, sizeof theirs);

@@ -27,6 +27,7 @@ struct etcd_verdict {
     bool elsewhere;     /* the next endpoint may serve it */
     bool token_is_void; /* log in again */
     bool login_is_off;  /* etcd has no users: go on without a token */
+    bool no_space;      /* alarm NOSPACE */
 };
 
 /* From a status of gRPC, other than OK, and the text that came with it. */

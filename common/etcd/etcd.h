@@ -98,6 +98,7 @@ struct etcd_answer {
     const char *text;     /* of a failure: one sentence with endpoint, operation and next step */
     bool outcome_unknown; /* of a transaction that failed: it may have been applied, or may still be
                              within etcd's own time limit: repeat the same one */
+    bool no_space;        /* it failed because etcd's database is full (alarm NOSPACE) */
     const char *endpoint; /* "10.0.0.1:2379" */
     /* From etcd, 0 when it did not answer. */
     uint64_t cluster_id;

@@ -128,6 +128,7 @@ void *wire_arena_alloc(struct wire_arena *arena, size_t size)
         size_t grown = block->capacity < KEPT_BYTES_MAX / 2 ? 2 * block->capacity : KEPT_BYTES_MAX;
         block = block_new(span > grown ? span : grown, block);
         if (block == NULL) {
+            arena->spent = true;
             return NULL;
         }
         arena->newest = block;

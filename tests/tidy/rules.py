@@ -66,6 +66,9 @@ LAYERS = {
     "coordinator/core/decide/": CORE_STATE + ["coordinator/core/facts/", "coordinator/core/decide/"],
     "coordinator/core/emit/": CORE_STATE + ["coordinator/core/facts/", "coordinator/core/emit/"],
     "coordinator/leadership/": MODEL + ["coordinator/leadership/"],
+    "coordinator/replication/": BASE + ["common/wire/arena.h", "common/rpc/loop.h", "common/etcd/etcd.h",
+                                        "coordinator/leadership/leadership.h", "coordinator/leadership/log_store.h",
+                                        "coordinator/replication/"],
     "coordinator/store/": BASE + ["common/model/history.h", "common/model/term.h", "coordinator/core/core.h",
                                   "coordinator/store/"],
     "coordinator/entries/": WIRE + ["coordinator/store/store.h", "coordinator/entries/"],
@@ -582,10 +585,12 @@ OWN_NAMES = ["tests/", "deploy/examples/"]
 FOREIGN = [
     (r"grpc/(?!health)|grpc_", ["common/rpc/", "tests/bench/rpc/"]),
     (r"etcd/.*\.pb-c\.h$", ["common/etcd/", "tests/unit/etcd/"]),
-    (r"protobuf-c/|(?!etcd/).*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
+    (r"cadre/v1/replication\.pb-c\.h$", ["coordinator/replication/values.c"]),
+    (r"protobuf-c/|(?!etcd/|cadre/v1/replication).*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
     (r"microhttpd\.h$|gnutls/", ["common/http/"]),
     (r"uv\.h$", ["common/rpc/", "common/etcd/", "common/http/", "common/service/", "worker/host/agent/",
-                 "worker/host/daemon/", "deploy/local/", "coordinator/daemon/", "tests/"]),
+                 "worker/host/daemon/", "deploy/local/", "coordinator/daemon/", "coordinator/replication/",
+                 "tests/"]),
     (r"sqlite3", ["coordinator/store/", "tests/unit/store/", "tests/unit/engine/"]),
     (r"jansson\.h$", ["common/checkpoint/", "common/json/", "coordinator/cli/",
                        "coordinator/daemon/pages/", "worker/library/cluster/",
@@ -612,8 +617,8 @@ FOREIGN = [
 ]
 
 # Folders that are linked into other people's programs or into more than one of ours.
-LIBRARIES = ["common/", "coordinator/core/", "coordinator/leadership/", "coordinator/store/", "coordinator/engine/",
-             "worker/core/",
+LIBRARIES = ["common/", "coordinator/core/", "coordinator/leadership/", "coordinator/replication/",
+             "coordinator/store/", "coordinator/engine/", "worker/core/",
              "worker/library/arena/", "worker/library/crash/",
              "worker/library/mesh/", "worker/library/random/", "worker/library/input/", "worker/library/device/",
              "worker/library/preprocessing/",

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What each action of the core becomes. */
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "coordinator/replication/replica_state.h"
+
+static void end(struct replica *replica)
+{
+    replica->ended = true;
+    uv_timer_stop(&replica->timer);
+}
+
+static void end_with(struct replica *replica, const struct cadre_error *error)
+{
+    end(replica);
+    replica->options.ops->step_down(replica->options.user, error->text);
+}
+
+static struct replica_entry entry_of(const struct entry_value *value, const struct log_hash *hash)
+{
+    return (struct replica_entry){.at = {.index = value->index, .term = value->term, .hash = *hash},
+        .format = value->format,
+        .appended_us = value->appended_us,
+        .is_term = value->content == ENTRY_LEADER,
+        .bytes = value->bytes.data,
+        .size = value->bytes.size};
+}
+
+static void apply(struct replica *replica, const struct replica_entry *entries, size_t count)
+{
+    struct cadre_error error = {0};
+    if (replica->options.ops->apply(replica->options.user, entries, count, &error) != CADRE_OK) {
+        end_with(replica, &error);
+    }
+}
+
+static void apply_read(struct replica *replica, const struct leadership_action *action)
+{
+    struct replica_entry entries[LOG_READ_ENTRIES_MAX];
+    CADRE_ASSERT(replica->contents != NULL);
+    CADRE_ASSERT(action->apply.count <= LOG_READ_ENTRIES_MAX);
+    for (uint32_t i = 0; i < action->apply.count; i++) {
+        entries[i] = entry_of(&replica->contents[i], &replica->contents[i].hash);
+    }
+    apply(replica, entries, action->apply.count);
+    replica->pending.applied = true;
+    replica->pending.applied_to = action->apply.to;
+}
+
+static void apply_logged(struct replica *replica, const struct leadership_logged *logged)
+{
+    struct replica_entry entries[LOG_APPEND_ENTRIES_MAX];
+    CADRE_ASSERT(logged->entries <= LOG_APPEND_ENTRIES_MAX);
+    for (uint32_t i = 0; i < logged->entries; i++) {
+        const struct entry_value *value = etcd_log_entry(replica->log, logged->first_index + i);
+        entries[i] = entry_of(value, &value->hash);
+    }
+    if (logged->entries > 0) {
+        apply(replica, entries, logged->entries);
+    }
+}
+
+static void act_logged(struct replica *replica, const struct leadership_logged *logged)
+{
+    apply_logged(replica, logged);
+    tickets_drop(&replica->tickets, logged->ticket);
+    if (!replica->ended) {
+        replica->options.ops->logged(replica->options.user, logged->ticket);
+    }
+}
+
+static void act_lead(struct replica *replica, const struct leadership_action *action)
+{
+    apply_logged(replica, &action->lead.logged);
+    if (!replica->ended) {
+        replica->options.ops->lead(replica->options.user, action->lead.term);
+    }
+}
+
+static void act_store_known(struct replica *replica, const struct leadership_action *action)
+{
+    const struct replica_known known = {.cluster_id = action->known.cluster_id,
+        .etcd_id = action->known.etcd_id,
+        .term = action->known.term,
+        .hash = action->known.hash};
+    replica->options.ops->store_known(replica->options.user, &known);
+}
+
+static void act_discard(struct replica *replica)
+{
+    struct cadre_error error = {0};
+    if (replica->options.ops->discard(replica->options.user, &error) != CADRE_OK) {
+        end_with(replica, &error);
+    }
+}
+
+void replica_note_failure(struct replica *replica, const char *text)
+{
+    size_t length = strlen(text);
+    length = length < sizeof replica->failure ? length : sizeof replica->failure - 1;
+    memcpy(replica->failure, text, length);
+    replica->failure[length] = '\0';
+}
+
+static void act_request(struct replica *replica, const struct leadership_action *action)
+{
+    struct cadre_error error = {0};
+    bool is_read = action->type == LEADERSHIP_ACTION_READ;
+    uint64_t request = is_read ? action->read.request : action->transact.request;
+    cadre_status status =
+        is_read ? etcd_log_read(
+                      replica->log, request, &action->read.after, action->read.entries_max, &error)
+                : etcd_log_transact(replica->log, request, &action->transact.transaction, &error);
+    if (status != CADRE_OK) {
+        replica_note_failure(replica, error.text);
+        replica->pending.unanswered[is_read ? 0 : 1] = request;
+    }
+}
+
+void replica_act(struct replica *replica, const struct leadership_action *action)
+{
+    const struct replica_ops *ops = replica->options.ops;
+    void *user = replica->options.user;
+    switch (action->type) {
+    case LEADERSHIP_ACTION_READ:
+    case LEADERSHIP_ACTION_TRANSACT:
+        act_request(replica, action);
+        break;
+    case LEADERSHIP_ACTION_APPLY:
+        apply_read(replica, action);
+        break;
+    case LEADERSHIP_ACTION_FETCH_SNAPSHOT:
+        ops->fetch_snapshot(user, &action->after);
+        break;
+    case LEADERSHIP_ACTION_DISCARD:
+        act_discard(replica);
+        break;
+    case LEADERSHIP_ACTION_STORE_KNOWN:
+        act_store_known(replica, action);
+        break;
+    case LEADERSHIP_ACTION_LEAD:
+        act_lead(replica, action);
+        break;
+    case LEADERSHIP_ACTION_LOGGED:
+        act_logged(replica, &action->logged);
+        break;
+    case LEADERSHIP_ACTION_SUSPEND:
+        ops->suspend(user);
+        break;
+    case LEADERSHIP_ACTION_RESUME:
+        ops->resume(user);
+        break;
+    case LEADERSHIP_ACTION_STEP_DOWN:
+        end(replica);
+        ops->step_down(user, action->text);
+        break;
+    case LEADERSHIP_ACTION_REFUSE:
+        end(replica);
+        ops->refuse(user, action->text);
+        break;
+    }
+}
