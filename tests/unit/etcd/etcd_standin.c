@@ -346,6 +346,7 @@ void seen_answer(const struct etcd_answer *answer, void *user)
     snprintf(seen->text, sizeof seen->text, "%s", answer->text);
     snprintf(seen->endpoint, sizeof seen->endpoint, "%s", answer->endpoint);
     seen->outcome_unknown = answer->outcome_unknown;
+    seen->no_space = answer->no_space;
     seen->succeeded = answer->succeeded;
     seen->cluster_id = answer->cluster_id;
     seen->member_id = answer->member_id;

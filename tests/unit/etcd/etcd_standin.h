@@ -91,7 +91,7 @@ struct seen {
     cadre_status status;
     char text[CADRE_ERROR_TEXT_BYTES];
     char endpoint[RPC_ADDRESS_TEXT_BYTES];
-    bool outcome_unknown, succeeded, more;
+    bool outcome_unknown, no_space, succeeded, more;
     uint64_t cluster_id, member_id;
     size_t result_count, pair_count;
     char key[ETCD_KEY_BYTES];

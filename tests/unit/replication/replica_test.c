@@ -454,6 +454,7 @@ static void fail_call(void **state, unsigned nth, enum fake_fault how)
         }
     }
     assert_int_equal(at, 6);
+    rig->etcd->fail_at = 0;
     owner_start(rig, 1);
     fake_run_until(rig->loop, all_have_the_same, rig);
     check_same(rig);
