@@ -19,7 +19,7 @@ struct replica_entry {
     struct leadership_position at;
     uint32_t format;
     uint64_t appended_us; /* wall clock of its leader */
-    bool is_term;         /* first of a term: `bytes` is a LedgerTerm, value_unpack_term() */
+    bool is_term;         /* first of a term: `bytes` is a LogTerm, value_unpack_term() */
     const void *bytes;
     size_t size;
 };

@@ -47,26 +47,26 @@ static bool take_hash(const ProtobufCBinaryData *from, struct log_hash *ret_hash
     return true;
 }
 
-static Cadre__V1__LedgerNonce nonce_message(struct log_nonce nonce)
+static Cadre__V1__LogNonce nonce_message(struct log_nonce nonce)
 {
-    Cadre__V1__LedgerNonce message = CADRE__V1__LEDGER_NONCE__INIT;
+    Cadre__V1__LogNonce message = CADRE__V1__LOG_NONCE__INIT;
     message.high = nonce.high;
     message.low = nonce.low;
     return message;
 }
 
 /* Absence is the nonce of which both halves are 0. */
-static struct log_nonce take_nonce(const Cadre__V1__LedgerNonce *from)
+static struct log_nonce take_nonce(const Cadre__V1__LogNonce *from)
 {
     return from == NULL ? (struct log_nonce){0}
                         : (struct log_nonce){.high = from->high, .low = from->low};
 }
 
-static Cadre__V1__LedgerNonce *nonce_or_none(
-    const Cadre__V1__LedgerNonce *message, struct log_nonce nonce)
+static Cadre__V1__LogNonce *nonce_or_none(
+    const Cadre__V1__LogNonce *message, struct log_nonce nonce)
 {
     bool none = log_nonce_equal(nonce, (struct log_nonce){0});
-    return none ? NULL : (Cadre__V1__LedgerNonce *)(uintptr_t)message;
+    return none ? NULL : (Cadre__V1__LogNonce *)(uintptr_t)message;
 }
 
 static bool take_text(const char *from, char *ret_text, size_t size)
@@ -83,8 +83,8 @@ static bool take_text(const char *from, char *ret_text, size_t size)
 
 struct etcd_bytes value_pack_cluster(const struct log_cluster *cluster, struct wire_arena *arena)
 {
-    Cadre__V1__LedgerNonce id = nonce_message(cluster->id);
-    Cadre__V1__LedgerCluster message = CADRE__V1__LEDGER_CLUSTER__INIT;
+    Cadre__V1__LogNonce id = nonce_message(cluster->id);
+    Cadre__V1__LogCluster message = CADRE__V1__LOG_CLUSTER__INIT;
     message.id = &id;
     message.etcd_id = cluster->etcd_id;
     message.format = cluster->format;
@@ -94,8 +94,7 @@ struct etcd_bytes value_pack_cluster(const struct log_cluster *cluster, struct w
 struct etcd_bytes value_raise_format(
     struct etcd_bytes cluster, uint32_t format, struct wire_arena *arena)
 {
-    Cadre__V1__LedgerCluster *message =
-        unpack(cluster, &cadre__v1__ledger_cluster__descriptor, arena);
+    Cadre__V1__LogCluster *message = unpack(cluster, &cadre__v1__log_cluster__descriptor, arena);
     if (message == NULL) {
         return (struct etcd_bytes){0};
     }
@@ -106,8 +105,7 @@ struct etcd_bytes value_raise_format(
 bool value_unpack_cluster(
     struct etcd_bytes value, struct wire_arena *arena, struct log_cluster *ret_cluster)
 {
-    const Cadre__V1__LedgerCluster *from =
-        unpack(value, &cadre__v1__ledger_cluster__descriptor, arena);
+    const Cadre__V1__LogCluster *from = unpack(value, &cadre__v1__log_cluster__descriptor, arena);
     if (from == NULL) {
         return false;
     }
@@ -120,8 +118,8 @@ bool value_unpack_cluster(
 
 struct etcd_bytes value_pack_leader(const struct leader_value *leader, struct wire_arena *arena)
 {
-    Cadre__V1__LedgerNonce nonce = nonce_message(leader->leader.nonce);
-    Cadre__V1__LedgerLeader message = CADRE__V1__LEDGER_LEADER__INIT;
+    Cadre__V1__LogNonce nonce = nonce_message(leader->leader.nonce);
+    Cadre__V1__LogLeader message = CADRE__V1__LOG_LEADER__INIT;
     message.term = leader->leader.term;
     message.nonce = nonce_or_none(&nonce, leader->leader.nonce);
     message.left = leader->leader.left;
@@ -134,8 +132,7 @@ struct etcd_bytes value_pack_leader(const struct leader_value *leader, struct wi
 bool value_unpack_leader(
     struct etcd_bytes value, struct wire_arena *arena, struct leader_value *ret_leader)
 {
-    const Cadre__V1__LedgerLeader *from =
-        unpack(value, &cadre__v1__ledger_leader__descriptor, arena);
+    const Cadre__V1__LogLeader *from = unpack(value, &cadre__v1__log_leader__descriptor, arena);
     if (from == NULL) {
         return false;
     }
@@ -150,8 +147,8 @@ bool value_unpack_leader(
 
 struct etcd_bytes value_pack_head(const struct log_head *head, struct wire_arena *arena)
 {
-    Cadre__V1__LedgerNonce nonce = nonce_message(head->nonce);
-    Cadre__V1__LedgerHead message = CADRE__V1__LEDGER_HEAD__INIT;
+    Cadre__V1__LogNonce nonce = nonce_message(head->nonce);
+    Cadre__V1__LogHead message = CADRE__V1__LOG_HEAD__INIT;
     message.term = head->term;
     message.nonce = nonce_or_none(&nonce, head->nonce);
     message.index = head->index;
@@ -163,7 +160,7 @@ struct etcd_bytes value_pack_head(const struct log_head *head, struct wire_arena
 
 bool value_unpack_head(struct etcd_bytes value, struct wire_arena *arena, struct log_head *ret_head)
 {
-    const Cadre__V1__LedgerHead *from = unpack(value, &cadre__v1__ledger_head__descriptor, arena);
+    const Cadre__V1__LogHead *from = unpack(value, &cadre__v1__log_head__descriptor, arena);
     if (from == NULL) {
         return false;
     }
@@ -180,8 +177,8 @@ bool value_unpack_head(struct etcd_bytes value, struct wire_arena *arena, struct
 
 struct etcd_bytes value_pack_entry(const struct entry_value *entry, struct wire_arena *arena)
 {
-    Cadre__V1__LedgerPieces pieces = CADRE__V1__LEDGER_PIECES__INIT;
-    Cadre__V1__LedgerEntry message = CADRE__V1__LEDGER_ENTRY__INIT;
+    Cadre__V1__LogPieces pieces = CADRE__V1__LOG_PIECES__INIT;
+    Cadre__V1__LogEntry message = CADRE__V1__LOG_ENTRY__INIT;
     message.term = entry->term;
     message.index = entry->index;
     message.format = entry->format;
@@ -189,17 +186,17 @@ struct etcd_bytes value_pack_entry(const struct entry_value *entry, struct wire_
     message.hash = binary_of_hash(&entry->hash);
     switch (entry->content) {
     case ENTRY_LEADER:
-        message.content_case = CADRE__V1__LEDGER_ENTRY__CONTENT_LEADER;
+        message.content_case = CADRE__V1__LOG_ENTRY__CONTENT_LEADER;
         message.leader = binary(entry->bytes.data, entry->bytes.size);
         break;
     case ENTRY_RECORDS:
-        message.content_case = CADRE__V1__LEDGER_ENTRY__CONTENT_RECORDS;
+        message.content_case = CADRE__V1__LOG_ENTRY__CONTENT_RECORDS;
         message.records = binary(entry->bytes.data, entry->bytes.size);
         break;
     case ENTRY_PIECES:
         pieces.count = entry->piece_count;
         pieces.bytes = entry->piece_bytes;
-        message.content_case = CADRE__V1__LEDGER_ENTRY__CONTENT_PIECES;
+        message.content_case = CADRE__V1__LOG_ENTRY__CONTENT_PIECES;
         message.pieces = &pieces;
         break;
     }
@@ -211,7 +208,7 @@ static struct etcd_bytes take_bytes(const ProtobufCBinaryData *from)
     return (struct etcd_bytes){.data = from->data, .size = from->len};
 }
 
-static bool take_pieces(const Cadre__V1__LedgerPieces *from, struct entry_value *ret_entry)
+static bool take_pieces(const Cadre__V1__LogPieces *from, struct entry_value *ret_entry)
 {
     uint64_t count = from->count;
     ret_entry->content = ENTRY_PIECES;
@@ -221,18 +218,18 @@ static bool take_pieces(const Cadre__V1__LedgerPieces *from, struct entry_value 
            from->bytes <= count * LOG_PIECE_BYTES;
 }
 
-static bool take_content(const Cadre__V1__LedgerEntry *from, struct entry_value *ret_entry)
+static bool take_content(const Cadre__V1__LogEntry *from, struct entry_value *ret_entry)
 {
     switch (from->content_case) {
-    case CADRE__V1__LEDGER_ENTRY__CONTENT_LEADER:
+    case CADRE__V1__LOG_ENTRY__CONTENT_LEADER:
         ret_entry->content = ENTRY_LEADER;
         ret_entry->bytes = take_bytes(&from->leader);
         return true;
-    case CADRE__V1__LEDGER_ENTRY__CONTENT_RECORDS:
+    case CADRE__V1__LOG_ENTRY__CONTENT_RECORDS:
         ret_entry->content = ENTRY_RECORDS;
         ret_entry->bytes = take_bytes(&from->records);
         return from->records.len > 0 && from->records.len <= LOG_PIECE_BYTES;
-    case CADRE__V1__LEDGER_ENTRY__CONTENT_PIECES:
+    case CADRE__V1__LOG_ENTRY__CONTENT_PIECES:
         return take_pieces(from->pieces, ret_entry);
     default:
         return false;
@@ -242,7 +239,7 @@ static bool take_content(const Cadre__V1__LedgerEntry *from, struct entry_value 
 bool value_unpack_entry(
     struct etcd_bytes value, struct wire_arena *arena, struct entry_value *ret_entry)
 {
-    const Cadre__V1__LedgerEntry *from = unpack(value, &cadre__v1__ledger_entry__descriptor, arena);
+    const Cadre__V1__LogEntry *from = unpack(value, &cadre__v1__log_entry__descriptor, arena);
     if (from == NULL) {
         return false;
     }
@@ -256,8 +253,8 @@ bool value_unpack_entry(
 
 struct etcd_bytes value_pack_term(const struct term_value *term, struct wire_arena *arena)
 {
-    Cadre__V1__LedgerNonce nonce = nonce_message(term->nonce);
-    Cadre__V1__LedgerTerm message = CADRE__V1__LEDGER_TERM__INIT;
+    Cadre__V1__LogNonce nonce = nonce_message(term->nonce);
+    Cadre__V1__LogTerm message = CADRE__V1__LOG_TERM__INIT;
     message.name = (char *)(uintptr_t)term->name;
     message.version = (char *)(uintptr_t)term->version;
     message.nonce = nonce_or_none(&nonce, term->nonce);
@@ -267,7 +264,7 @@ struct etcd_bytes value_pack_term(const struct term_value *term, struct wire_are
 bool value_unpack_term(
     struct etcd_bytes value, struct wire_arena *arena, struct term_value *ret_term)
 {
-    const Cadre__V1__LedgerTerm *from = unpack(value, &cadre__v1__ledger_term__descriptor, arena);
+    const Cadre__V1__LogTerm *from = unpack(value, &cadre__v1__log_term__descriptor, arena);
     if (from == NULL) {
         return false;
     }
@@ -281,7 +278,7 @@ bool value_unpack_term(
 struct etcd_bytes value_pack_snapshot(
     uint64_t index, const struct log_hash *hash, struct wire_arena *arena)
 {
-    Cadre__V1__LedgerSnapshot message = CADRE__V1__LEDGER_SNAPSHOT__INIT;
+    Cadre__V1__LogSnapshot message = CADRE__V1__LOG_SNAPSHOT__INIT;
     message.index = index;
     message.hash = binary_of_hash(hash);
     return pack(&message.base, arena);

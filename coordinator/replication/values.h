@@ -37,7 +37,7 @@ struct entry_value {
     uint64_t appended_us; /* wall clock */
     struct log_hash hash;
     enum entry_content content;
-    struct etcd_bytes bytes; /* of ENTRY_RECORDS; of ENTRY_LEADER: a packed LedgerTerm */
+    struct etcd_bytes bytes; /* of ENTRY_RECORDS; of ENTRY_LEADER: a packed LogTerm */
     uint32_t piece_count;    /* of ENTRY_PIECES: 2 to LOG_PIECES_MAX */
     uint64_t piece_bytes;    /* likewise: of all of them */
 };
