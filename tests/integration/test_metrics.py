@@ -144,8 +144,9 @@ def test_a_run_on_this_machine_does_steps_again():
         with subprocess.Popen([program("cadre"), "run", "-n", "2", "--max-restarts", "9", "--metrics", "curves.json",
                                REPORTER, "--", "steps", "400", "pause", "2", "saves", "70"], cwd=folder,
                               stderr=subprocess.DEVNULL, env=clean_environment()) as process:
-            wait_for("a checkpoint", lambda: any(name.startswith("checkpoint-") and name.endswith(".json")
-                                                 for name in os.listdir(folder)))
+            # The first one is recorded, and not only written, once there is a second one.
+            wait_for("two checkpoints", lambda: sum(name.startswith("checkpoint-") and name.endswith(".json")
+                                                    for name in os.listdir(folder)) > 1)
             for pid in descendants(process.pid):
                 if os.path.basename(executable(pid)) == os.path.basename(REPORTER):
                     os.kill(pid, signal.SIGKILL)
