@@ -252,6 +252,7 @@ static void note_action(struct sim *sim, size_t index)
 {
     struct coordinator *c = &sim->coordinator;
     const struct core_action *action = &c->turn.items[index];
+    check_keeps(sim, action);
     if (action->type == CORE_ACTION_WELCOME) {
         note_welcomed(sim, action);
     } else if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {

@@ -429,3 +429,15 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         break;
     }
 }
+
+void client_cancels(struct sim *sim, uint32_t index)
+{
+    struct job *job = &sim->jobs[index];
+    if (!coordinator_takes_calls(sim)) {
+        schedule(sim, 500000, ON_CANCEL, index, 0, 0);
+    } else if ((job->answered || sim->lied) && job->id.n != 0) {
+        job->cancel_asked = true;
+        coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
+                                  .cancel = {.call = {CANCEL_CALLS + index}, .job = job->id}});
+    }
+}

@@ -57,6 +57,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_SUPERSEDE_UNSTORED] = {"supersede-unstored", "TERM", 2, "coordinators"},
     [MUTANT_SUPERSEDE_UNSENT] = {"supersede-unsent", "TERM", 2, "coordinators"},
     [MUTANT_SUPERSEDE_IGNORED] = {"supersede-ignored", "TERM", 2, "coordinators"},
+    [MUTANT_AHEAD_SUPERSEDED] = {"ahead-superseded", "KEEP", 5, "lies"},
     [MUTANT_VALUES_UNCOMPARED] = {"values-uncompared", "VALUE, PROGRESS", 1, "values"},
     [MUTANT_DIGEST_INVENTED] = {"digest-invented", "VALUE", 1, "values"},
     [MUTANT_ABSENT_ARRIVAL] = {"absent-arrival", "ARRIVED", 0, NULL},

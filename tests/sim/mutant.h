@@ -70,6 +70,8 @@ enum mutant {
     MUTANT_SUPERSEDE_UNSTORED,
     MUTANT_SUPERSEDE_UNSENT,
     MUTANT_SUPERSEDE_IGNORED,
+    /* a disk that lies */
+    MUTANT_AHEAD_SUPERSEDED,
     /* values; planted where tasks compare them */
     MUTANT_VALUES_UNCOMPARED,
     MUTANT_DIGEST_INVENTED,

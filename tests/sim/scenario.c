@@ -235,6 +235,7 @@ static void scenario_clear(struct scenario *scenario, uint32_t agents)
     scenario->fault_count = 0;
     scenario->heal_us = 8000000;
     scenario->coordinator_ppm = 0;
+    scenario->lie_us = 0;
     scenario->terse = false;
     memset(scenario->ppm, 0, agents * sizeof(scenario->ppm[0]));
 }
@@ -376,8 +377,7 @@ static void draw_state_keepers(struct scenario *s, struct prng prng)
     prng.state = prng_mix(prng.state ^ 1003);
     for (uint32_t i = 0; i < s->job_count; i++) {
         struct scenario_job *job = &s->jobs[i];
-        job->keeps_state =
-            prng_chance(&prng, 1, 2) && !job->plain && !ps_job_is_set(&job->ps_job);
+        job->keeps_state = prng_chance(&prng, 1, 2) && !job->plain && !ps_job_is_set(&job->ps_job);
         for (uint64_t p = 1; job->keeps_state && p <= job->steps; p++) {
             if (job->between_steps[p] == 0) {
                 job->between_steps[p] = 1; /* it saves there */
@@ -386,8 +386,16 @@ static void draw_state_keepers(struct scenario *s, struct prng prng)
     }
 }
 
+/* Drawn apart, too. */
+static void draw_lie(struct scenario *s, struct prng prng)
+{
+    prng.state = prng_mix(prng.state ^ 1004);
+    s->lie_us = between(&prng, 100000, s->heal_us / 2);
+    s->lie_shows_us = s->lie_us + between(&prng, 10000, s->heal_us / 2);
+}
+
 static const uint64_t firsts[] = {
-    0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES, SCENARIO_KEEPS};
+    0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES, SCENARIO_KEEPS, SCENARIO_LIES};
 
 int scenario_world(uint64_t seed)
 {
@@ -419,8 +427,11 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     if (world > 2) {
         draw_creations(scenario, *prng);
     }
-    if (world > 3) {
+    if (world == 4) {
         draw_state_keepers(scenario, *prng);
+    }
+    if (world > 4) {
+        draw_lie(scenario, *prng);
     }
 }
 

@@ -18,6 +18,7 @@
 #define SCENARIO_WORLD_2 UINT64_C(2000000000)
 #define SCENARIO_CREATES UINT64_C(4000000000)
 #define SCENARIO_KEEPS   UINT64_C(5000000000)
+#define SCENARIO_LIES    UINT64_C(6000000000)
 
 #define SCENARIO_AGENTS_MAX    16384
 #define SCENARIO_SLOTS_MAX     3
@@ -204,6 +205,8 @@ struct scenario {
     uint32_t publish_fails_in; /* one in so many uploads of a checkpoint fails; 0: none */
     bool terse;                /* messages that a newer one of the turn outdates are not sent */
     uint64_t heal_us;          /* no fault at or after it */
+    uint64_t lie_us;           /* the ledger's disk lies from then on; 0: it does not */
+    uint64_t lie_shows_us;     /* its host crashes */
     /* How much faster than virtual time the clocks run, in millionths. */
     int32_t coordinator_ppm;
     int32_t ppm[SCENARIO_AGENTS_MAX];

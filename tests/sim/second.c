@@ -135,8 +135,8 @@ static void check_accepts(struct sim *sim, uint32_t agent, const struct term *te
     struct agent *a = &sim->agents[agent];
     bool other = term->start == a->accepted.start && term->nonce != a->accepted.nonce;
     if (a->accepted.start > term->start || other) {
-        broken(sim, "TERM", "w%u has accepted start %llu, and serves start %llu%s",
-            agent, (ull)a->accepted.start, (ull)term->start, other ? ", another one" : "");
+        broken(sim, "TERM", "w%u has accepted start %llu, and serves start %llu%s", agent,
+            (ull)a->accepted.start, (ull)term->start, other ? ", another one" : "");
     }
     a->accepted = *term;
 }

@@ -90,18 +90,6 @@ static void submit(struct sim *sim, uint32_t index)
     sim->coordinator.submitting = SIM_NONE;
 }
 
-static void cancel(struct sim *sim, uint32_t index)
-{
-    struct job *job = &sim->jobs[index];
-    if (!coordinator_takes_calls(sim)) {
-        schedule(sim, 500000, ON_CANCEL, index, 0, 0);
-    } else if (job->answered && job->id.n != 0) {
-        job->cancel_asked = true;
-        coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
-                                  .cancel = {.call = {CANCEL_CALLS + index}, .job = job->id}});
-    }
-}
-
 /* ---- deliveries ---- */
 
 /* A decision of this turn before the message is recorded at the end of the turn. */
@@ -157,6 +145,7 @@ static void coordinator_receive(struct sim *sim, uint32_t index, const struct me
         return;
     }
     agent_is_alive(sim, agent); /* also when the core has closed the link: it was unread */
+    lie_receives(sim, &message->up);
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
                               .agent = {.link = {index + 1}, .up = &message->up}});
 }
@@ -284,11 +273,14 @@ static void dispatch(struct sim *sim, const struct happening *happening)
         submit(sim, happening->a);
         break;
     case ON_CANCEL:
-        cancel(sim, happening->a);
+        client_cancels(sim, happening->a);
         break;
     case ON_FAULT:
         fault_happens(
             sim, sim->scenario.faults[happening->a].kind, sim->scenario.faults[happening->a].agent);
+        break;
+    case ON_LIE:
+        lie_happens(sim, (enum lie)happening->a, (uint32_t)happening->b);
         break;
     case ON_SYNC:
     case ON_COORDINATOR_TICK:
@@ -413,6 +405,7 @@ static void world_make(struct sim *sim)
     const struct scenario *s = &sim->scenario;
     make_jobs(sim);
     store_open(sim);
+    lie_open(sim);
     sim->coordinator.clock = (struct machine_clock){.ppm = s->coordinator_ppm};
     sim->coordinator.pause = (struct pause){0};
     sim->coordinator.away_us = 0;

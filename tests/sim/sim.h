@@ -15,6 +15,7 @@
 #include "coordinator/engine/synced_first.h"
 #include "cost.h"
 #include "layout.h"
+#include "lie.h"
 #include "message.h"
 #include "mutant.h"
 #include "pause.h"
@@ -58,6 +59,7 @@ enum happening_type {
     ON_AGENT_TICK,            /* a: agent, b: incarnation */
     ON_AGENT_BOOT,            /* a: agent, b: the incarnation that ended */
     ON_AGENT_SIGTERM,         /* a: agent, b: incarnation: it drains */
+    ON_LIE,                   /* a: enum lie; b: of CANCELS, the job */
     ON_UNDRAIN,               /* a: agent: the client that drained it ends that */
     ON_MESH_STALL,            /* a: mesh, n: key of the collective */
     /* Of a process (n), whose agent has to be in incarnation b still: */
@@ -127,6 +129,7 @@ struct tally {
 /* A task's process, from PREPARE on. */
 struct process {
     struct task_ref ref;
+    uint32_t ahead; /* the start of the coordinator that has received that it is */
     uint32_t agent;
     uint32_t incarnation; /* of its agent */
     uint32_t job;
@@ -208,8 +211,8 @@ struct mesh {
     uint64_t key;      /* of the collective that members are in; 0: none */
     uint64_t last_key; /* of the newest that all entered */
     uint32_t entered;
-    uint32_t ended; /* members that are in cadre_finish: they meet in a separate collective */
-    bool data;      /* a member in it has data for the step */
+    uint32_t ended;     /* members that are in cadre_finish: they meet in a separate collective */
+    bool data;          /* a member in it has data for the step */
     uint64_t birth_key; /* of the newest collective for a variable, and one: */
     uint64_t birth;
     struct step_consumption consumed[2]; /* by parity of the position */
@@ -245,7 +248,7 @@ struct agent {
     struct agent_core *core;
     struct machine_clock clock;
     struct pause pause;
-    struct term seen;   /* what its daemon keeps: the newest coordinator that it has accepted */
+    struct term seen;     /* what its daemon keeps: the newest coordinator that it has accepted */
     struct term accepted; /* the same, as the oracle saw it */
     bool alive;
     uint32_t incarnation;
@@ -278,8 +281,10 @@ struct job {
     const struct scenario_job *plan;
     struct job_id id; /* 0: not submitted, or lost with the coordinator */
     uint64_t call;
-    struct stored *stored;  /* as it is written */
-    struct stored *durable; /* as it survives a crash of the host */
+    struct stored *stored;   /* as it is written */
+    struct stored *durable;  /* as it survives a crash of the host */
+    uint32_t ending_decided; /* by this start of the coordinator, recorded or not yet */
+    struct stored *frozen;   /* of a disk that lies: all that survives; NULL: it tells the truth */
     bool answered;
     bool cancel_asked; /* the answer may be lost */
     bool placed;
@@ -393,6 +398,7 @@ struct sim {
     struct job jobs[SCENARIO_JOBS_MAX];
     uint64_t calls;
     uint32_t jobs_ended;
+    bool lied;        /* the ledger of a job is older than what its tasks have seen */
     bool links_broke; /* between daemons and the coordinator, or tasks and daemons */
 
     /* Faults of a run besides its scenario: at events of these numbers. */
@@ -406,7 +412,7 @@ struct sim {
     uint64_t resumed_us; /* when the first step after that was applied by all */
 
     struct cost *cost; /* counted here; NULL: not counted */
-    bool compares; /* tasks compare their values */
+    bool compares;     /* tasks compare their values */
     enum mutant mutant;
     bool mutated;
     const char *broken; /* name of the invariant; NULL: none */
@@ -443,6 +449,8 @@ void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size);
 
 /* `which` selects the victim. */
 void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which);
+/* A client cancels the job of this index. */
+void client_cancels(struct sim *sim, uint32_t job);
 /* The client ends its drain of the worker, again until that is recorded. */
 void drain_is_over(struct sim *sim, uint32_t agent);
 /* Whether the process is stopped: the event then waits until it continues. */

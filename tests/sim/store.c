@@ -329,10 +329,48 @@ static void copy(struct stored *to, const struct stored *from)
     }
 }
 
+void store_freeze(struct job *job)
+{
+    if (job->frozen == NULL) {
+        job->frozen = malloc(sizeof(*job->frozen));
+        CADRE_ASSERT(job->frozen != NULL);
+        stored_init(job->frozen, job->plan->tasks);
+        copy(job->frozen, job->durable);
+    }
+}
+
+static void stored_free(struct stored *stored)
+{
+    if (stored != NULL) {
+        memory_job_free(&stored->ledger);
+        free(stored->tasks);
+        free(stored);
+    }
+}
+
+/* What a disk that lied has of the jobs that have not ended. */
+static void thaw(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct job *job = &sim->jobs[i];
+        if (job->frozen != NULL && !job->durable->ended) {
+            trace(sim, "the disk lied: of job %u generation %llu is left, said was %llu", i,
+                (unsigned long long)job->frozen->generation.number,
+                (unsigned long long)job->durable->generation.number);
+            copy(job->durable, job->frozen);
+            sim->lied = true;
+            schedule(sim, draw(sim, 30000000, 60000000), ON_LIE, LIE_CANCELS, i, 0);
+        }
+        stored_free(job->frozen);
+        job->frozen = NULL;
+    }
+}
+
 void store_crash(struct sim *sim)
 {
     struct disk *disk = &sim->disk;
-    uint32_t kept = (uint32_t)draw(sim, 0, disk->transactions);
+    thaw(sim);
+    uint32_t kept = (uint32_t)draw(sim, 0, sim->lied ? 0 : disk->transactions);
     uint32_t end = kept == 0 ? 0 : disk->ends[kept - 1];
     trace(sim, "the store keeps %u of %u transactions that were not fsynced", kept,
         disk->transactions);
@@ -424,12 +462,9 @@ void store_close(struct sim *sim)
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
         struct job *job = &sim->jobs[i];
         if (job->stored != NULL) {
-            memory_job_free(&job->stored->ledger);
-            memory_job_free(&job->durable->ledger);
-            free(job->stored->tasks);
-            free(job->durable->tasks);
-            free(job->stored);
-            free(job->durable);
+            stored_free(job->stored);
+            stored_free(job->durable);
+            stored_free(job->frozen);
         }
     }
 }

@@ -95,6 +95,8 @@ void store_add(struct sim *sim, const struct core_record *record, struct placeme
 void store_commit(struct sim *sim, bool sync);
 /* Everything written is durable. */
 void store_sync(struct sim *sim);
+/* The disk lies from now on: of this job nothing that follows survives a crash. */
+void store_freeze(struct job *job);
 /* The host crashes: some prefix of what was not fsynced is kept. */
 void store_crash(struct sim *sim);
 /* Restores all jobs into a coordinator that starts. */

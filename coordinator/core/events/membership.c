@@ -139,6 +139,12 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
     struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->state == WORKER_CONNECTED);
     w->leftovers = 0;
+    w->keeps = false;
+    for (size_t i = 0; i < hello->task_count; i++) { /* before any of them is stopped */
+        struct job *job;
+        w->keeps |= task_find(core, worker, hello->tasks[i], &job) == NULL &&
+                    behind_keeps(core, worker, hello->tasks[i]);
+    }
     for (size_t i = 0; i < hello->task_count; i++) {
         struct job *job;
         struct task *task = task_find(core, worker, hello->tasks[i], &job);
@@ -300,6 +306,24 @@ void worker_disconnect(struct core *core, uint32_t worker, const char *sentence)
     stream_refuse(core, core->workers[worker].link, CADRE_UNAVAILABLE, sentence);
     worker_goes_away(core, worker, ABSENCE_SILENT);
     CADRE_ASSERT(core->workers[worker].state == WORKER_AWAY);
+}
+
+void member_relist(struct core *core)
+{
+    const struct list *live = &core->workers_live;
+    for (uint32_t i = live->first; core->relists && i != LIST_NONE; i = live->nodes[i].next) {
+        if (core->workers[i].state != WORKER_CONNECTED || !core->workers[i].keeps) {
+            continue;
+        }
+        if (actions_left(core) == 0) {
+            return; /* the next step goes on */
+        }
+        core->workers[i].keeps = false;
+        worker_disconnect(core, i,
+            "a job was cancelled of which this worker has tasks that the ledger does not have: "
+            "connect again");
+    }
+    core->relists = false;
 }
 
 void member_link_down(struct core *core, struct link_id link)

@@ -11,6 +11,9 @@
 void member_hello(struct core *core, struct link_id link, const struct agent_hello *hello);
 /* Ends its stream with this reason; the worker is away. */
 void worker_disconnect(struct core *core, uint32_t worker, const char *sentence);
+/* Workers whose listed tasks were kept for a job that is cancelled now connect again: these tasks
+ * are stopped then. */
+void member_relist(struct core *core);
 /* The stream of a worker ended. */
 void member_link_down(struct core *core, struct link_id link);
 /* Rule 7: for good. Its tasks are lost and the worker is removed. `how` continues "was lost with

@@ -105,6 +105,7 @@ void job_cancel(struct core *core, const struct core_cancel *cancel)
         call_answer(core, cancel->call, CADRE_FAILED_PRECONDITION, cancel->job, 0, sentence);
         return;
     }
+    core->relists |= behind_is(job);
     if (job->outcome == 0) {
         outcome_set(core, job, JOB_CANCELLED, CADRE_CANCELLED, EXIT_CODE_CANCELLED, "cancelled");
     }

@@ -78,6 +78,7 @@ struct worker {
     uint32_t slots;
     uint32_t slots_used;
     uint32_t leftovers;     /* tasks that are not collected there, and of no job that is known */
+    bool keeps;             /* among them are tasks that the ledger does not have: facts/behind.c */
     uint32_t slot_gpus;     /* that each of its slots has at least */
     uint32_t counted_total; /* counted in core.slots_total, for each number up to: */
     uint32_t counted_free;  /* counted in core.slots_free, likewise */
@@ -482,6 +483,8 @@ struct core {
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_seen; /* facts/behind.c: the newest of which a worker holds anything */
+    bool relists; /* a job that waited for a newer ledger is cancelled: workers with tasks of it
+                   * that the ledger does not have are to list them again */
     uint64_t job_last;
     uint64_t workers_lost; /* lost by silence since the start; for people */
     /* By the GPUs that a slot has at least: [0] is of all slots. */

@@ -11,6 +11,7 @@
 #include "coordinator/core/facts/behind.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/emit/emit.h"
+#include "coordinator/core/events/membership.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -132,6 +133,22 @@ static void emit_jobs(struct core *core)
     }
 }
 
+/* Those of a job that waits for a newer ledger by now stay. */
+static void stop_strays(struct core *core)
+{
+    while (core->stray_count > 0 && actions_left(core) > 0) {
+        const struct stray *stray = &core->strays[core->stray_first];
+        const struct job *job = job_find(core, stray->task.job);
+        if (job == NULL || !behind_is(job)) {
+            struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);
+            action->stop_task.link = stray->link;
+            action->stop_task.task = stray->task;
+        }
+        core->stray_first = (core->stray_first + 1) % STRAYS_MAX;
+        core->stray_count--;
+    }
+}
+
 void turn_run(struct core *core)
 {
     CADRE_ASSERT(core->out != NULL);
@@ -141,13 +158,9 @@ void turn_run(struct core *core)
         emit_jobs(core);
         /* With so much room each job that is due gets a turn. */
     } while (core->placement_due && actions_left(core) >= ACTIONS_PER_PLAN_MAX);
-    while (core->stray_count > 0 && actions_left(core) > 0) {
-        const struct stray *stray = &core->strays[core->stray_first];
-        struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);
-        action->stop_task.link = stray->link;
-        action->stop_task.task = stray->task;
-        core->stray_first = (core->stray_first + 1) % STRAYS_MAX;
-        core->stray_count--;
+    stop_strays(core);
+    if (core->relists) {
+        member_relist(core);
     }
     CADRE_ASSERT(core->undecided.count == 0);
 }
@@ -155,5 +168,5 @@ void turn_run(struct core *core)
 bool turn_waits(const struct core *core)
 {
     CADRE_ASSERT(core->undecided.count == 0);
-    return core->touched.count > 0 || core->stray_count > 0 || core->placement_due;
+    return core->touched.count > 0 || core->stray_count > 0 || core->placement_due || core->relists;
 }

@@ -139,6 +139,28 @@ static void a_newer_start_of_a_task_is_kept(void **state)
     script_close(s);
 }
 
+/* All that the worker lists is looked at before any of it is stopped; once a client has cancelled
+ * the job, the worker lists it again, and then it is. */
+static void what_was_kept_is_stopped_after_a_cancel(void **state)
+{
+    (void)state;
+    struct script *s = stage_restored(2);
+    const struct task_ref listed[] = {{.job = {1}, .slot = 0, .incarnation = 2}, /* slot 1's */
+        {.job = {1}, .slot = 1, .incarnation = 3}};
+    link_down(s, 2);
+    hello(s, 4, "b", 52, 1, listed, 2);
+    expect_output(s, "welcome link 4: worker 2\n"
+                     "record job 1: task 1 lost 0/0\n");
+    cancel(s, 8, 1);
+    assert_non_null(strstr(s->transcript, "refuse link 4: UNAVAILABLE: a job was cancelled"));
+    script_skip(s);
+    hello(s, 5, "b", 52, 1, listed, 2);
+    expect_output(s, "welcome link 5: worker 2\n"
+                     "stop task 1/0#2 on link 5\n"
+                     "stop task 1/1#3 on link 5\n");
+    script_close(s);
+}
+
 /* Ends are facts: they are recorded and acknowledged, and nothing follows from them. */
 static void ends_are_recorded_meanwhile(void **state)
 {
@@ -201,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_lost_first_plan_is_noticed),
         cmocka_unit_test(a_number_with_another_nonce_is_another_line),
         cmocka_unit_test(a_newer_start_of_a_task_is_kept),
+        cmocka_unit_test(what_was_kept_is_stopped_after_a_cancel),
         cmocka_unit_test(ends_are_recorded_meanwhile),
         cmocka_unit_test(workers_may_be_lost_meanwhile),
         cmocka_unit_test(a_worker_with_a_newer_job_is_not_served),
