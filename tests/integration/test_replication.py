@@ -306,6 +306,7 @@ def test_an_older_etcd_is_refused():
         copy = copy_state(member, "backup")
         member.start()
         replicas.progress(50)
+        replicas.catch_up()  # one that does not know of what is lost would lead
         member.kill()
         state = os.path.join(member.folder, member.name)
         shutil.rmtree(state)
