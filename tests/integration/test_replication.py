@@ -306,6 +306,7 @@ def test_an_older_etcd_is_refused():
         copy = copy_state(member, "backup")
         member.start()
         replicas.progress(50)
+        replicas.restart_ended()  # another may have taken over while etcd was away
         replicas.catch_up()  # one that does not know of what is lost would lead
         member.kill()
         state = os.path.join(member.folder, member.name)
