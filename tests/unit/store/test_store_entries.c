@@ -384,7 +384,7 @@ static size_t size_of(const struct store_record *stored, size_t count)
 static size_t size_placed(enum core_record_type type, size_t tasks)
 {
     struct store_placement *items = calloc(tasks, sizeof *items);
-    char(*names)[32] = calloc(tasks, sizeof *names);
+    char(*names)[48] = calloc(tasks, sizeof *names);
     assert_true(items != NULL && names != NULL);
     for (size_t i = 0; i < tasks; i++) {
         (void)snprintf(names[i], sizeof names[i], "worker-%05zu.cluster", i);
