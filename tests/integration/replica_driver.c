@@ -42,6 +42,7 @@ static struct {
     uint64_t count, logged;
     char texts[TICKETS_MAX][TEXT_BYTES]; /* of tickets that are not logged */
     uint64_t may_until_us;
+    uint64_t might_us; /* the last end of a turn at which it might send */
     int status;
 } driver;
 
@@ -239,11 +240,16 @@ static void on_input(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 static void on_turn_end(void *user)
 {
     (void)user;
+    uint64_t now_us = clock_boot_us();
     uint64_t until_us = replica_may_send_until_us(driver.replica);
     if (until_us != driver.may_until_us) {
         driver.may_until_us = until_us;
-        printf("may\t%" PRIu64 "\t%" PRIu64 "\n", clock_boot_us(), until_us);
+        /* An owner sends at the ends of turns, so the last time at which it could was the turn
+         * before this one. */
+        printf(
+            "may\t%" PRIu64 "\t%" PRIu64 "\n", until_us > 0 ? now_us : driver.might_us, until_us);
     }
+    driver.might_us = now_us < until_us ? now_us : driver.might_us;
     fflush(stdout);
 }
 

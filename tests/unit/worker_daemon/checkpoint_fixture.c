@@ -178,8 +178,8 @@ void until_done(void)
 void until_quiet(void)
 {
     bool never = false;
-    (void)rpc_loop_run_until(
-        fixture->daemon.loop, &never, clock_monotonic_us() + 100 * CADRE_US_PER_MS);
+    (void)rpc_loop_run_until(fixture->daemon.loop, &never,
+        clock_monotonic_us() + speed_scaled_us(100 * CADRE_US_PER_MS));
     assert_false(fixture->done);
 }
 
