@@ -18,8 +18,9 @@
 struct engine;
 
 /* A log that several coordinators share, of which this one is the leader. Its entries take the
- * place of the commits: the engine numbers them from 1, and never writes to its store, which gets
- * the records of an entry from the log's reader, as those of the other coordinators do. */
+ * place of the commits of turns: the engine numbers them from 1, and its store gets the records of
+ * an entry from the log's reader, as those of the other coordinators do. Outside a turn
+ * engine_forget_job() and engine_checkpoint_damaged() still write to the store alone. */
 struct engine_log {
     void *user;
     struct term term; /* of this leadership */
