@@ -15,6 +15,7 @@
 #include "common/rpc/endpoints.h"
 #include "common/wire/methods.h"
 #include "coordinator/daemon/shared/ledger_copy.h"
+#include "coordinator/daemon/shared/waiting_joins.h"
 
 /* A leader that is beyond its time to send is suspended, so what waits for the log is what came
  * within a lease. */
@@ -35,12 +36,14 @@ struct shared_ledger {
     struct replica *replica;
     struct replica_known known;
     struct engine_log log;
+    struct waiting_joins joins;
     struct wire_buffer packed; /* the entry that is made now */
     uint64_t logged;           /* entries of the engine that are in the log */
     bool suspended;
     bool left;
     char name[REPLICA_NAME_BYTES];
     char refused[CADRE_ERROR_TEXT_BYTES]; /* why it takes no part; "": it does */
+    char own[REPLICA_ADDRESSES_BYTES];
     char leader[REPLICA_ADDRESSES_BYTES]; /* where the one that leads is reached; "": none is known
                                            */
 };
@@ -93,6 +96,16 @@ static void on_fetch_snapshot(void *user, const struct leadership_position *afte
     replica_snapshot_installed(shared->replica, &(struct leadership_position){.index = 0});
 }
 
+/* The first one of those at which workers reach this coordinator. */
+static const char *own_address(struct shared_ledger *shared)
+{
+    const struct daemon *daemon = shared->daemon;
+    const char *all =
+        daemon->options.ha.advertise != NULL ? daemon->options.ha.advertise : daemon->address;
+    snprintf(shared->own, sizeof shared->own, "%.*s", (int)strcspn(all, ","), all);
+    return shared->own;
+}
+
 static void on_lead(void *user, uint64_t term)
 {
     struct shared_ledger *shared = user;
@@ -107,6 +120,7 @@ static void on_lead(void *user, uint64_t term)
     log_event(LOG_LEVEL_INFO, "ledger", "this coordinator leads", LOG_U64("term", term),
         LOG_U64("index", view.core.head.index));
     shared->owner.lead(shared->daemon, shared->copy.store, &shared->log);
+    waiting_joins_end(&shared->joins, own_address(shared));
 }
 
 static void on_logged(void *user, uint64_t ticket)
@@ -165,6 +179,7 @@ static void on_leader_changed(void *user, const struct leader_value *leader)
     } else {
         size_t first = strcspn(leader->addresses, ",");
         snprintf(shared->leader, sizeof shared->leader, "%.*s", (int)first, leader->addresses);
+        waiting_joins_end(&shared->joins, shared->leader);
     }
     if (!own) {
         log_event(LOG_LEVEL_INFO, "ledger",
@@ -271,6 +286,7 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
 
 static void free_shared(struct shared_ledger *shared)
 {
+    waiting_joins_close(&shared->joins);
     replica_close(shared->replica);
     etcd_close(shared->etcd);
     rpc_tls_close(shared->tls);
@@ -290,6 +306,7 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
     shared->owner = *owner;
     shared->copy = (struct ledger_copy){.path = daemon->ledger_path, .store = store};
     find_name(shared);
+    waiting_joins_open(&shared->joins, rpc_loop_uv(daemon->loop));
     cadre_status status = open_etcd(shared, error);
     if (status == CADRE_OK) {
         status = open_replica(shared, error);
@@ -388,7 +405,11 @@ cadre_status shared_ledger_admit(
         return cadre_error_set(error, CADRE_UNAVAILABLE, "coordinator %s takes no part: %s",
             shared->name, shared->refused);
     }
-    if (daemon->engine != NULL || shared->leader[0] == '\0') {
+    bool unknown = shared->leader[0] == '\0';
+    if (unknown && daemon->engine == NULL && strcmp(method, METHOD_AGENTS_JOIN) == 0) {
+        return CADRE_OK;
+    }
+    if (daemon->engine != NULL || unknown) {
         return cadre_error_set(error, CADRE_UNAVAILABLE,
             "coordinator %s does not lead, and it is not known which one does: try again",
             shared->name);
@@ -396,6 +417,22 @@ cadre_status shared_ledger_admit(
     rpc_call_set_trailer(call, RPC_LEADER_KEY, shared->leader);
     return cadre_error_set(error, CADRE_UNAVAILABLE,
         "coordinator %s does not lead: ask the one at %s", shared->name, shared->leader);
+}
+
+bool shared_ledger_wait(struct daemon *daemon, struct rpc_call *call)
+{
+    if (daemon->engine != NULL) {
+        return false;
+    }
+    if (!waiting_joins_add(&daemon->shared->joins, call)) {
+        rpc_call_finish(call, CADRE_UNAVAILABLE, "no coordinator leads: try again");
+    }
+    return true;
+}
+
+bool shared_ledger_waited(struct daemon *daemon, const struct rpc_call *call)
+{
+    return daemon->shared != NULL && waiting_joins_remove(&daemon->shared->joins, call);
 }
 
 void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term)

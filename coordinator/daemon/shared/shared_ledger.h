@@ -36,9 +36,15 @@ void shared_ledger_turn(struct daemon *daemon);
 bool shared_ledger_may_send(const struct daemon *daemon);
 
 /* Whether this coordinator may take the call: OK; or UNAVAILABLE, with the address of the one that
- * leads as the call's trailer where it is known. */
+ * leads as the call's trailer where it is known. A worker's join while nobody is known to lead is
+ * taken, too: shared_ledger_wait(). */
 cadre_status shared_ledger_admit(
     struct daemon *daemon, struct rpc_call *call, const char *method, struct cadre_error *error);
+/* Keeps a join that came while this coordinator does not lead, until it is known who does, or for a
+ * while. False: it leads, and the call is to be handled. */
+bool shared_ledger_wait(struct daemon *daemon, struct rpc_call *call);
+/* A call has ended. Whether it waited. */
+bool shared_ledger_waited(struct daemon *daemon, const struct rpc_call *call);
 
 /* A worker has served a later leadership than this one: see replica_hello_ahead(). */
 void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term);
