@@ -153,12 +153,18 @@ class World:
             if before[3] != after[3]:
                 check(before[1] <= after[0], f"{before[2]} may send until {before[1]}, {after[2]} from {after[0]}")
 
-    def catch_up(self):
-        """Each that runs has applied all that was logged until now."""
+    def catch_up(self, behind=lambda: None):
+        """Each has applied all that was logged until now; who steps down meanwhile is started again. `behind` is
+        called while one has not."""
         logged = {text for one in self.all for text in list(one.logged) if not text.endswith("-confirmed")}
-        for one in self.running():
-            wait_for(f"{one.name} has applied all that is logged",
-                     lambda one=one: logged <= {entry[3] for entry in list(one.applied)}, PATIENCE_S)
+
+        def done():
+            self.restart_ended()
+            has = all(logged <= {entry[3] for entry in list(one.applied)} for one in self.now.values())
+            if not has:
+                behind()
+            return has
+        wait_for("all have applied all that is logged", done, PATIENCE_S)
 
     def finish(self):
         self.catch_up()
@@ -239,6 +245,19 @@ def test_the_leader_is_stopped():
             check_equal(leader.finish(), STEPPED_DOWN, "exit status")
             check_in("another coordinator leads now", leader.end[1], "why")
             replicas.restart_ended()
+        replicas.finish()
+
+
+def test_one_steps_down_while_all_catch_up():
+    """As a leader does that was held up, and finds itself replaced only when the others have gone on."""
+    with world(1) as (_, replicas):
+        leader = replicas.leader()
+        replicas.progress()
+        leader.signal(signal.SIGSTOP)
+        replicas.leader(other_than=leader)
+        replicas.progress()
+        replicas.catch_up(behind=lambda: leader.signal(signal.SIGCONT))
+        check_equal(leader.finish(), STEPPED_DOWN, "exit status")
         replicas.finish()
 
 
