@@ -32,6 +32,7 @@ class Replica:
         self.terms = []      # (term, time) that it led
         self.may = []        # [from, until)
         self.leader = None   # (name, term, left)
+        self.secret = None   # of the cluster
         self.suspended = False
         self.end = None
         self.lock = threading.Lock()
@@ -58,6 +59,8 @@ class Replica:
             self.note_may(int(fields[0]), int(fields[1]))
         elif what == "leader":
             self.leader = (fields[0], int(fields[1]), fields[2] == "1")
+        elif what == "secret":
+            self.secret = fields[0]
         elif what in ("suspend", "resume"):
             self.suspended = what == "suspend"
         else:
@@ -138,6 +141,7 @@ class World:
                 applied = list(one.applied)
             check_equal(applied, longest[:len(applied)], f"what {one.name} applied")
         check_equal([entry[0] for entry in longest], list(range(1, len(longest) + 1)), "indices")
+        check_equal(len({one.secret for one in self.all if one.secret}), 1, "secrets of the cluster")
         texts = [entry[3] for entry in longest]
         entries = [text for text in texts if text != "TERM"]
         check_equal(len(entries), len(set(entries)), "entries that are there once")
