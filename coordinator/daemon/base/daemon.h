@@ -65,7 +65,6 @@ struct daemon {
     struct rpc_reflection *reflection;
     struct engine *engine;
     struct shared_ledger *shared; /* of --ha; NULL: none */
-    char address[512];            /* the first one that is served */
     int lock_fd;
     char *ledger_path;
     char *blob_dir;
