@@ -76,6 +76,7 @@ def test_jobs_of_before():
         check_equal(waiting.get().state, QUEUED, "the one that waits")
         leader = cluster.leader()
         leader.kill()
+        listed = cluster.cadre("jobs").stdout.decode()
         said = cluster.cadre("submit", "--detach", "/bin/true").stdout.decode()
         cluster.follow(but=leader)
         for learning in (done, running, waiting):
@@ -87,6 +88,7 @@ def test_jobs_of_before():
         for learning in (done, running, waiting):
             learning.check_learned()
         check(said.strip() != "", "the submission was answered")
+        check_in("learner", listed, "jobs while nobody leads yet")
         leader.start()
 
 

@@ -37,13 +37,16 @@ struct shared_ledger {
     struct replica_known known;
     struct engine_log log;
     struct waiting_joins joins;
+    uv_timer_t look; /* at the head of the log: */
+    struct log_head head;
+    uint64_t moved_us;         /* when it was seen to have changed, by clock_monotonic_us() */
     struct wire_buffer packed; /* the entry that is made now */
     uint64_t logged;           /* entries of the engine that are in the log */
     bool suspended;
     bool left;
     char name[REPLICA_NAME_BYTES];
     char refused[CADRE_ERROR_TEXT_BYTES]; /* why it takes no part; "": it does */
-    char own[REPLICA_ADDRESSES_BYTES]; /* where this one is reached: the first address */
+    char own[REPLICA_ADDRESSES_BYTES];    /* where this one is reached: the first address */
     char leader[REPLICA_ADDRESSES_BYTES]; /* where the one that leads is reached; "": none is known
                                            */
 };
@@ -192,6 +195,39 @@ static const struct replica_ops replica_table = {.apply = on_apply,
     .refuse = on_refuse,
     .leader_changed = on_leader_changed};
 
+/* ---- a leader that is silent ---- */
+
+/* It writes every sixth of the lease, so after half of it another one may be about to lead. */
+static bool is_silent(const struct shared_ledger *shared)
+{
+    return clock_monotonic_us() - shared->moved_us > shared->daemon->options.ha.lease_us / 2;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct shared_ledger *shared = timer->data;
+    struct replica_view view;
+    replica_show(shared->replica, &view);
+    const struct log_head *head = &view.core.head;
+    if (head->term != shared->head.term || head->index != shared->head.index ||
+        head->beat != shared->head.beat) {
+        shared->head = *head;
+        shared->moved_us = clock_monotonic_us();
+        if (shared->leader[0] != '\0') {
+            waiting_joins_end(&shared->joins, shared->leader);
+        }
+    }
+}
+
+static void start_looking(struct shared_ledger *shared)
+{
+    uint64_t ms = shared->daemon->options.ha.lease_us / 6 / CADRE_US_PER_MS;
+    uv_timer_init(rpc_loop_uv(shared->daemon->loop), &shared->look);
+    shared->look.data = shared;
+    shared->moved_us = clock_monotonic_us();
+    uv_timer_start(&shared->look, on_look, ms, ms);
+}
+
 /* ---- opening ---- */
 
 cadre_status shared_ledger_check_options(
@@ -279,7 +315,7 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
     return replica_open(daemon->loop, &options, &shared->replica, error);
 }
 
-static void free_shared(struct shared_ledger *shared)
+static void close_shared(struct shared_ledger *shared)
 {
     waiting_joins_close(&shared->joins);
     replica_close(shared->replica);
@@ -287,7 +323,12 @@ static void free_shared(struct shared_ledger *shared)
     rpc_tls_close(shared->tls);
     ledger_copy_close(&shared->copy);
     wire_buffer_free(&shared->packed);
-    free(shared);
+}
+
+/* The memory of a timer and of the joins' timer is used until the loop has run again. */
+static void free_later(uv_handle_t *handle)
+{
+    free(handle->data);
 }
 
 cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
@@ -306,11 +347,13 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
     if (status == CADRE_OK) {
         status = open_replica(shared, error);
     }
+    start_looking(shared);
+    daemon->shared = shared;
     if (status != CADRE_OK) {
-        free_shared(shared);
+        shared->copy.store = NULL; /* stays the caller's */
+        shared_ledger_close(daemon);
         return status;
     }
-    daemon->shared = shared;
     log_event(LOG_LEVEL_INFO, "ledger", "the ledger is in etcd, and this coordinator follows",
         LOG_STR("etcd", daemon->options.ha.address), LOG_STR("name", shared->name));
     return CADRE_OK;
@@ -322,10 +365,12 @@ void shared_ledger_close(struct daemon *daemon)
     if (shared == NULL) {
         return;
     }
+    /* libuv ends handles in reverse order, so this one frees the memory of all. */
+    uv_close((uv_handle_t *)&shared->look, free_later);
     if (daemon->engine == NULL && shared->copy.store != NULL) {
         shared->copy.store->ops->close(shared->copy.store);
     }
-    free_shared(shared);
+    close_shared(shared);
     daemon->shared = NULL;
 }
 
@@ -400,11 +445,12 @@ cadre_status shared_ledger_admit(
         return cadre_error_set(error, CADRE_UNAVAILABLE, "coordinator %s takes no part: %s",
             shared->name, shared->refused);
     }
-    bool unknown = shared->leader[0] == '\0';
+    bool unknown = shared->leader[0] == '\0' || is_silent(shared);
     if (unknown && daemon->engine == NULL && strcmp(method, METHOD_AGENTS_JOIN) == 0) {
         return CADRE_OK;
     }
     if (daemon->engine != NULL || unknown) {
+        rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
         return cadre_error_set(error, CADRE_UNAVAILABLE,
             "coordinator %s does not lead, and it is not known which one does: try again",
             shared->name);

@@ -36,9 +36,10 @@ bool waiting_joins_add(struct waiting_joins *waiting, struct rpc_call *call)
 {
     if (waiting->count == waiting->capacity) {
         size_t capacity = waiting->capacity > 0 ? waiting->capacity * 2 : 64;
-        struct rpc_call **grown = capacity <= 2 * LIMIT_TASKS_PER_JOB
-                                      ? realloc(waiting->calls, capacity * sizeof(struct rpc_call *))
-                                      : NULL;
+        struct rpc_call **grown =
+            capacity <= 2 * LIMIT_TASKS_PER_JOB
+                ? realloc(waiting->calls, capacity * sizeof(struct rpc_call *))
+                : NULL;
         if (grown == NULL) {
             return false;
         }
@@ -67,9 +68,7 @@ void waiting_joins_end(struct waiting_joins *waiting, const char *leader)
 {
     while (waiting->count > 0) {
         struct rpc_call *call = waiting->calls[--waiting->count];
-        if (leader[0] != '\0') {
-            rpc_call_set_trailer(call, RPC_LEADER_KEY, leader);
-        }
+        rpc_call_set_trailer(call, RPC_LEADER_KEY, leader);
         rpc_call_finish(call, CADRE_UNAVAILABLE,
             leader[0] != '\0' ? "another coordinator leads: join that one"
                               : "it is not known yet which coordinator leads: try again");
