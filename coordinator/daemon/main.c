@@ -331,7 +331,8 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_state(daemon, &store, error));
     CADRE_TRY(open_engine(daemon, store, error));
     load_known_jobs(daemon);
-    CADRE_TRY(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, error));
+    CADRE_TRY(contents_open(
+        daemon->blob_dir, &daemon->file_pool, &daemon->leading, &daemon->contents, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(storage_open(daemon, error));
     }
