@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
@@ -48,6 +49,8 @@ static const struct method_row method_rows[] = {
     {METHOD_JOBS_LIST_WORKERS, &list_workers_ops, REQUEST_BYTES},
     {METHOD_JOBS_LOGIN, &login_ops, REQUEST_BYTES},
     {METHOD_JOBS_VERSION, &version_ops, REQUEST_BYTES},
+    {METHOD_COORDINATORS_LEADER, &leader_ops, REQUEST_BYTES},
+    {METHOD_COORDINATORS_LIST, &list_coordinators_ops, REQUEST_BYTES},
 };
 
 #define METHODS (sizeof method_rows / sizeof method_rows[0])
@@ -95,6 +98,25 @@ static cadre_status find_group(const char *name, gid_t *ret_gid, struct cadre_er
     return CADRE_OK;
 }
 
+/* The name in its certificate, else that of its host. */
+static void name_self(struct daemon *daemon)
+{
+    char host[LIMIT_NAME_BYTES] = "localhost";
+    gethostname(host, sizeof host - 1);
+    snprintf(daemon->name, sizeof daemon->name, "%s",
+        daemon->tls != NULL ? rpc_tls_material(daemon->tls)->identity.name : host);
+}
+
+/* What does not fit is left out. */
+static void add_address(struct daemon *daemon, const char *address)
+{
+    size_t length = strlen(daemon->addresses);
+    if (length + 1 + strlen(address) < sizeof daemon->addresses) {
+        snprintf(daemon->addresses + length, sizeof daemon->addresses - length, "%s%s",
+            length > 0 ? "," : "", address);
+    }
+}
+
 static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_error *error)
 {
     struct rpc_socket_access access = {.group_may_connect = daemon->options.group != NULL};
@@ -120,6 +142,7 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
                 LOG_STR("address", shown));
         }
         fprintf(ready, "%s\n", shown);
+        add_address(daemon, shown);
     }
     return CADRE_OK;
 }
@@ -162,6 +185,7 @@ cadre_status server_open(struct daemon *daemon,
     void (*on_call_end)(void *user, const char *path, cadre_status status),
     struct cadre_error *error)
 {
+    name_self(daemon);
     CADRE_TRY(open_server(daemon, on_call_end, error));
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
@@ -173,7 +197,8 @@ cadre_status server_open(struct daemon *daemon,
     fclose(ready);
     CADRE_TRY(status);
     rpc_server_start(daemon->server);
-    static const char *const services[] = {"", METHOD_SERVICE_JOBS, METHOD_SERVICE_AGENTS};
+    static const char *const services[] = {
+        "", METHOD_SERVICE_JOBS, METHOD_SERVICE_AGENTS, METHOD_SERVICE_COORDINATORS};
     for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
         CADRE_TRY(rpc_health_set(daemon->health, services[i], true, error));
     }

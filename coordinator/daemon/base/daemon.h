@@ -56,6 +56,8 @@ struct trace;
 
 struct daemon {
     struct coordinator_options options;
+    char name[LIMIT_NAME_BYTES];      /* among the coordinators of a cluster */
+    char addresses[LIMIT_TEXT_BYTES]; /* where it is reached, separated by commas */
     struct rpc_loop *loop;
     struct rpc_server *server;
     struct rpc_tls *tls; /* NULL: none */
