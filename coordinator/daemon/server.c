@@ -14,6 +14,7 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/server.h"
+#include "coordinator/daemon/shared/shared_ledger.h"
 
 #define REQUEST_BYTES ((size_t)64 * 1024)
 #define CHUNK_MARGIN  4096
@@ -134,6 +135,9 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
         } else {
             snprintf(shown, sizeof shown, "%s", address);
         }
+        if (daemon->address[0] == '\0') {
+            snprintf(daemon->address, sizeof daemon->address, "%s", shown);
+        }
         log_event(LOG_LEVEL_INFO, "server", "listening", LOG_STR("address", shown));
         if (port != 0 && daemon->tls == NULL) {
             log_event(LOG_LEVEL_WARNING, "server",
@@ -150,12 +154,12 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
 static cadre_status may_call(
     struct rpc_call *call, const char *method, void *user, struct cadre_error *error)
 {
-    (void)user;
     cadre_status status = authorize(rpc_call_identity(call), method, error);
-    if (status != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "server", "a call is denied",
-            LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error->text));
+    if (status == CADRE_OK) {
+        return shared_ledger_admit(user, call, method, error);
     }
+    log_event(LOG_LEVEL_WARNING, "server", "a call is denied", LOG_STR("peer", rpc_call_peer(call)),
+        LOG_STR("reason", error->text));
     return status;
 }
 
@@ -176,6 +180,7 @@ static cadre_status open_server(struct daemon *daemon,
         .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
         .tls = daemon->tls,
         .authorize = may_call,
+        .authorize_user = daemon,
         .on_call_end = on_call_end,
         .on_call_end_user = daemon};
     return rpc_server_open(daemon->loop, &options, &daemon->server, error);
@@ -197,15 +202,21 @@ cadre_status server_open(struct daemon *daemon,
     fclose(ready);
     CADRE_TRY(status);
     rpc_server_start(daemon->server);
-    static const char *const services[] = {
-        "", METHOD_SERVICE_JOBS, METHOD_SERVICE_AGENTS, METHOD_SERVICE_COORDINATORS};
-    for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
-        CADRE_TRY(rpc_health_set(daemon->health, services[i], true, error));
-    }
+    CADRE_TRY(rpc_health_set(daemon->health, "", true, error));
+    CADRE_TRY(rpc_health_set(daemon->health, METHOD_SERVICE_JOBS, false, error));
+    CADRE_TRY(rpc_health_set(daemon->health, METHOD_SERVICE_AGENTS, false, error));
+    CADRE_TRY(rpc_health_set(daemon->health, METHOD_SERVICE_COORDINATORS, true, error));
     if (daemon->options.ready_file == NULL) {
         return CADRE_OK;
     }
     CADRE_TRY(file_write_atomic(daemon->options.ready_file, text, size, 0644, error));
     daemon->ready_file_written = true;
     return CADRE_OK;
+}
+
+cadre_status server_note_serving(struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_TRY(rpc_health_set(
+        daemon->health, METHOD_SERVICE_JOBS, !daemon->disk.low && !daemon->disk.held, error));
+    return rpc_health_set(daemon->health, METHOD_SERVICE_AGENTS, true, error);
 }

@@ -137,9 +137,9 @@ enum leadership_event_type {
 /* Cluster, leader, head and entries of one linearizable read. */
 struct leadership_read {
     uint64_t request;
-    uint64_t etcd_id; /* of the answer's header */
-    bool has_cluster; /* else all that follows is not looked at */
-    struct log_cluster cluster;
+    uint64_t etcd_id;             /* of the answer's header */
+    bool has_cluster;             /* else all that follows is not looked at */
+    struct log_cluster cluster;   /* id 0: the key cannot be decoded */
     struct log_hash cluster_hash; /* H(cluster.id) */
     bool has_leader, has_head;    /* false: the key is missing or cannot be decoded */
     struct log_leader leader;

@@ -80,10 +80,11 @@ static void act_lead(struct replica *replica, const struct leadership_action *ac
 
 static void act_store_known(struct replica *replica, const struct leadership_action *action)
 {
-    const struct replica_known known = {.cluster_id = action->known.cluster_id,
+    struct replica_known known = {.cluster_id = action->known.cluster_id,
         .etcd_id = action->known.etcd_id,
         .term = action->known.term,
         .hash = action->known.hash};
+    memcpy(known.secret, etcd_log_secret(replica->log), sizeof known.secret);
     replica->options.ops->store_known(replica->options.user, &known);
 }
 

@@ -121,10 +121,11 @@ static cadre_status compare_guard(const struct building *building)
 static cadre_status build_create(const struct building *building)
 {
     const struct log_transaction *transaction = building->transaction;
+    struct cluster_value cluster = {.cluster = transaction->cluster};
     struct leader_value leader = {.leader = transaction->leader};
+    memcpy(cluster.secret, building->inputs->secret, sizeof cluster.secret);
     compare(building->built, KEY_CLUSTER, ETCD_VERSION)->number = 0;
-    CADRE_TRY(put(
-        building, KEY_CLUSTER, value_pack_cluster(&transaction->cluster, building->built->arena)));
+    CADRE_TRY(put(building, KEY_CLUSTER, value_pack_cluster(&cluster, building->built->arena)));
     CADRE_TRY(put_leader(building, &leader));
     return put_head(building);
 }

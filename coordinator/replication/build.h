@@ -21,6 +21,7 @@ struct known_leader {
 /* What a transaction is built from, besides itself. */
 struct build_inputs {
     const char *name, *addresses, *version; /* of this coordinator */
+    const uint8_t *secret;                  /* REPLICA_SECRET_BYTES, which CREATE writes */
     const struct tickets *tickets;
     struct etcd_bytes cluster; /* as it is in etcd */
     uint32_t format;           /* in force */

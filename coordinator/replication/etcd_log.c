@@ -28,6 +28,7 @@ struct etcd_log {
     uint8_t cluster[SMALL_VALUE_BYTES_MAX];
     size_t cluster_size;
     uint32_t format;
+    uint8_t secret[REPLICA_SECRET_BYTES];
     struct known_leader seen;
     struct known_leader own; /* that the newest TAKE_OVER of this process writes */
     /* An answer as it is taken apart. */
@@ -90,6 +91,11 @@ void etcd_log_close(struct etcd_log *log)
 const struct leader_value *etcd_log_leader(const struct etcd_log *log)
 {
     return &log->seen.value;
+}
+
+const uint8_t *etcd_log_secret(const struct etcd_log *log)
+{
+    return log->secret;
 }
 
 const struct entry_value *etcd_log_entry(const struct etcd_log *log, uint64_t index)
@@ -164,7 +170,8 @@ static void note_keys(struct etcd_log *log)
         CADRE_ASSERT(keys->cluster_bytes.size <= sizeof log->cluster);
         memcpy(log->cluster, keys->cluster_bytes.data, keys->cluster_bytes.size);
         log->cluster_size = keys->cluster_bytes.size;
-        log->format = keys->cluster.format;
+        log->format = keys->cluster.cluster.format;
+        memcpy(log->secret, keys->cluster.secret, sizeof log->secret);
     }
     if (keys->has_leader) {
         log->seen = keys->leader;
@@ -207,15 +214,16 @@ static cadre_status take_read(struct log_call *call, const struct etcd_answer *a
     *ret_read = (struct leadership_read){.request = call->request,
         .etcd_id = answer->cluster_id,
         .has_cluster = keys->has_cluster,
-        .cluster = keys->cluster,
+        .cluster = keys->cluster.cluster,
         .has_leader = keys->has_leader,
         .has_head = keys->has_head,
         .leader = keys->leader.value.leader,
         .head = keys->head,
         .entries = log->entries.entries,
         .entry_count = log->entries.count};
-    return keys->has_cluster ? hash_cluster(keys->cluster.id, &ret_read->cluster_hash, error)
-                             : CADRE_OK;
+    return keys->has_cluster
+               ? hash_cluster(keys->cluster.cluster.id, &ret_read->cluster_hash, error)
+               : CADRE_OK;
 }
 
 static void on_read(const struct etcd_answer *answer, void *user)
@@ -341,6 +349,7 @@ static cadre_status build_kept(struct etcd_log *log, struct cadre_error *error)
     const struct build_inputs inputs = {.name = options->name,
         .addresses = options->addresses,
         .version = options->version,
+        .secret = options->secret,
         .tickets = options->tickets,
         .cluster = {.data = log->cluster, .size = log->cluster_size},
         .format = log->format,

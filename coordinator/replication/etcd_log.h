@@ -30,7 +30,8 @@ struct etcd_log_options {
     const char *name;      /* of this coordinator, less than REPLICA_NAME_BYTES */
     const char *addresses; /* less than REPLICA_ADDRESSES_BYTES */
     const char *version;
-    uint64_t attempt_us; /* an attempt without an answer ends after so long */
+    const uint8_t *secret; /* REPLICA_SECRET_BYTES, of a cluster that this coordinator creates */
+    uint64_t attempt_us;   /* an attempt without an answer ends after so long */
     const struct tickets *tickets;
     const struct etcd_log_handlers *handlers;
     void *user;
@@ -51,6 +52,8 @@ cadre_status etcd_log_transact(struct etcd_log *log, uint64_t request,
 
 /* The key `leader` as it was read or written last; term 0: there is none. */
 const struct leader_value *etcd_log_leader(const struct etcd_log *log);
+/* REPLICA_SECRET_BYTES of the key `cluster` as it was read last, or zeros. */
+const uint8_t *etcd_log_secret(const struct etcd_log *log);
 /* Entry `index` of the newest append; its bytes are valid until its ticket is dropped, those of a
  * TERM entry until the next transaction. */
 const struct entry_value *etcd_log_entry(const struct etcd_log *log, uint64_t index);

@@ -249,6 +249,7 @@ static cadre_status open_log(struct replica *replica, struct cadre_error *error)
         .name = replica->name,
         .addresses = replica->addresses,
         .version = replica->version,
+        .secret = replica->options.secret,
         .attempt_us = replica->options.lease_us / ATTEMPT_PART,
         .tickets = &replica->tickets,
         .handlers = &handlers,

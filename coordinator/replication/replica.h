@@ -28,8 +28,9 @@ struct replica_entry {
 struct replica_known {
     struct log_nonce cluster_id;
     uint64_t etcd_id;
-    uint64_t term;        /* highest that was seen */
-    struct log_hash hash; /* hash(0): that of a copy without entries */
+    uint64_t term;                        /* highest that was seen */
+    struct log_hash hash;                 /* hash(0): that of a copy without entries */
+    uint8_t secret[REPLICA_SECRET_BYTES]; /* of the key `cluster`: of generation keys */
 };
 
 /* The owner. What is pointed to is valid until the function returns. */
@@ -76,6 +77,8 @@ struct replica_options {
     uint64_t etcd_id;
     struct leadership_position applied;
     uint64_t term_seen;
+    /* Drawn, of the cluster that this coordinator creates if there is none. */
+    uint8_t secret[REPLICA_SECRET_BYTES];
     uint32_t format_max;  /* newest format of entries that this version knows */
     bool accept_restored; /* an etcd that holds less than was known is right */
     uint64_t lease_us;    /* as in struct leadership_options, down to tickets_max */

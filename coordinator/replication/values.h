@@ -15,6 +15,13 @@ struct wire_arena;
 
 #define REPLICA_NAME_BYTES      LIMIT_NAME_BYTES /* with the terminator */
 #define REPLICA_ADDRESSES_BYTES 512              /* likewise */
+#define REPLICA_SECRET_BYTES    32
+
+/* Key `cluster`, with what the leadership core need not know of. */
+struct cluster_value {
+    struct log_cluster cluster;
+    uint8_t secret[REPLICA_SECRET_BYTES];
+};
 
 /* Key `leader`, with what is for people. */
 struct leader_value {
@@ -48,7 +55,7 @@ struct term_value {
     struct log_nonce nonce;
 };
 
-struct etcd_bytes value_pack_cluster(const struct log_cluster *cluster, struct wire_arena *arena);
+struct etcd_bytes value_pack_cluster(const struct cluster_value *cluster, struct wire_arena *arena);
 /* The same value with another format; fields that this version does not know are kept. */
 struct etcd_bytes value_raise_format(
     struct etcd_bytes cluster, uint32_t format, struct wire_arena *arena);
@@ -60,7 +67,7 @@ struct etcd_bytes value_pack_snapshot(
     uint64_t index, const struct log_hash *hash, struct wire_arena *arena);
 
 bool value_unpack_cluster(
-    struct etcd_bytes value, struct wire_arena *arena, struct log_cluster *ret_cluster);
+    struct etcd_bytes value, struct wire_arena *arena, struct cluster_value *ret_cluster);
 /* mod_revision is 0. */
 bool value_unpack_leader(
     struct etcd_bytes value, struct wire_arena *arena, struct leader_value *ret_leader);

@@ -12,11 +12,13 @@
  *   applied INDEX TERM HASH TEXT      the first bytes of the entry
  *   lead TERM NOW        logged TEXT         may NOW UNTIL (0: it may send nothing)
  *   suspend              resume              leader NAME TERM LEFT
+ *   secret HEX                               of the cluster
  *   step_down TEXT       refused TEXT        and it exits, with 3 or 4 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <uv.h>
 
@@ -70,7 +72,11 @@ static cadre_status on_apply(
 static void on_known(void *user, const struct replica_known *known)
 {
     (void)user;
-    (void)known;
+    printf("secret\t");
+    for (size_t i = 0; i < sizeof known->secret; i++) {
+        printf("%02x", known->secret[i]);
+    }
+    printf("\n");
 }
 
 static cadre_status on_discard(void *user, struct cadre_error *error)
@@ -261,7 +267,7 @@ static cadre_status open_all(char **argv, struct etcd **ret_etcd, struct cadre_e
     const struct etcd_options etcd_options = {.address = &address};
     CADRE_TRY(etcd_open(driver.loop, &etcd_options, ret_etcd, error));
     driver.name = argv[2];
-    const struct replica_options options = {.etcd = *ret_etcd,
+    struct replica_options options = {.etcd = *ret_etcd,
         .name = driver.name,
         .addresses = "127.0.0.1:7000",
         .version = "1",
@@ -272,6 +278,9 @@ static cadre_status open_all(char **argv, struct etcd **ret_etcd, struct cadre_e
         .lag_us = 100 * CADRE_US_PER_MS,
         .tickets_max = TICKETS_MAX,
         .ops = &ops};
+    if (getrandom(options.secret, sizeof options.secret, 0) != (ssize_t)sizeof options.secret) {
+        return cadre_error_set(error, CADRE_INTERNAL, "no random numbers");
+    }
     return replica_open(driver.loop, &options, &driver.replica, error);
 }
 

@@ -32,6 +32,7 @@ class Replica:
         self.terms = []      # (term, time) that it led
         self.may = []        # [from, until)
         self.leader = None   # (name, term, left)
+        self.secret = None   # of the cluster
         self.suspended = False
         self.end = None
         self.lock = threading.Lock()
@@ -58,6 +59,8 @@ class Replica:
             self.note_may(int(fields[0]), int(fields[1]))
         elif what == "leader":
             self.leader = (fields[0], int(fields[1]), fields[2] == "1")
+        elif what == "secret":
+            self.secret = fields[0]
         elif what in ("suspend", "resume"):
             self.suspended = what == "suspend"
         else:
@@ -138,6 +141,7 @@ class World:
                 applied = list(one.applied)
             check_equal(applied, longest[:len(applied)], f"what {one.name} applied")
         check_equal([entry[0] for entry in longest], list(range(1, len(longest) + 1)), "indices")
+        check_equal(len({one.secret for one in self.all if one.secret}), 1, "secrets of the cluster")
         texts = [entry[3] for entry in longest]
         entries = [text for text in texts if text != "TERM"]
         check_equal(len(entries), len(set(entries)), "entries that are there once")
@@ -153,12 +157,18 @@ class World:
             if before[3] != after[3]:
                 check(before[1] <= after[0], f"{before[2]} may send until {before[1]}, {after[2]} from {after[0]}")
 
-    def catch_up(self):
-        """Each that runs has applied all that was logged until now."""
+    def catch_up(self, behind=lambda: None):
+        """Each has applied all that was logged until now; who steps down meanwhile is started again. `behind` is
+        called while one has not."""
         logged = {text for one in self.all for text in list(one.logged) if not text.endswith("-confirmed")}
-        for one in self.running():
-            wait_for(f"{one.name} has applied all that is logged",
-                     lambda one=one: logged <= {entry[3] for entry in list(one.applied)}, PATIENCE_S)
+
+        def done():
+            self.restart_ended()
+            has = all(logged <= {entry[3] for entry in list(one.applied)} for one in self.now.values())
+            if not has:
+                behind()
+            return has
+        wait_for("all have applied all that is logged", done, PATIENCE_S)
 
     def finish(self):
         self.catch_up()
@@ -239,6 +249,19 @@ def test_the_leader_is_stopped():
             check_equal(leader.finish(), STEPPED_DOWN, "exit status")
             check_in("another coordinator leads now", leader.end[1], "why")
             replicas.restart_ended()
+        replicas.finish()
+
+
+def test_one_steps_down_while_all_catch_up():
+    """As a leader does that was held up, and finds itself replaced only when the others have gone on."""
+    with world(1) as (_, replicas):
+        leader = replicas.leader()
+        replicas.progress()
+        leader.signal(signal.SIGSTOP)
+        replicas.leader(other_than=leader)
+        replicas.progress()
+        replicas.catch_up(behind=lambda: leader.signal(signal.SIGCONT))
+        check_equal(leader.finish(), STEPPED_DOWN, "exit status")
         replicas.finish()
 
 

@@ -53,6 +53,7 @@ struct rpc_counts;
 struct logged_job;
 struct job_series;
 struct trace;
+struct shared_ledger;
 
 struct daemon {
     struct coordinator_options options;
@@ -64,8 +65,11 @@ struct daemon {
     struct rpc_health *health;
     struct rpc_reflection *reflection;
     struct engine *engine;
-    struct leading leading; /* of several coordinators: until when this one leads */
+    struct leading leading;       /* of several coordinators: until when this one leads */
+    struct shared_ledger *shared; /* of --ha; NULL: none */
+    char address[512];            /* the first one that is served */
     int lock_fd;
+    char *ledger_path;
     char *blob_dir;
     char *job_dir;
     struct wire_arena *arena; /* of the message that is handled now */
@@ -118,6 +122,7 @@ struct daemon {
     struct disk disk;
     struct file_work_pool file_pool; /* on files, by threads */
     bool draining;
+    bool starts_again;       /* by exec: another coordinator leads */
     bool ready_file_written; /* the ready file is ours */
     cadre_status failed;     /* the failure that ends it; OK: none */
     struct cadre_error failure;

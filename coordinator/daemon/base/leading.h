@@ -20,7 +20,7 @@ struct leading {
     _Atomic uint64_t until_us; /* by clock_boot_us(); 0: no other coordinator shares the files */
 };
 
-/* The leader's time to send was extended, or ended. */
+/* The leader's time to send was extended; 0: it ended, or has not begun. */
 static inline void leading_set(struct leading *leading, uint64_t until_us)
 {
     atomic_store(&leading->until_us, until_us > 0 ? until_us : 1);

@@ -9,6 +9,8 @@
 
 static const struct log_nonce cluster_id = {.high = 0xc1, .low = 0xc2};
 
+const uint8_t rig_secret[REPLICA_SECRET_BYTES] = {1, 2, 3};
+
 static void on_read(
     void *user, const struct leadership_read *read, const struct entry_value *contents)
 {
@@ -63,6 +65,7 @@ int log_rig_open(void **state)
         .name = "anna",
         .addresses = "10.0.0.1:7000",
         .version = "1.2",
+        .secret = rig_secret,
         .attempt_us = CADRE_US_PER_S,
         .tickets = &rig->tickets,
         .handlers = &handlers,

@@ -9,6 +9,9 @@
 
 #define RIG_TICKETS 200
 
+/* Of the cluster that the rig creates. */
+extern const uint8_t rig_secret[REPLICA_SECRET_BYTES];
+
 struct log_rig {
     struct rpc_loop *loop;
     struct etcd *etcd;

@@ -184,6 +184,7 @@ static struct replica_options options_of(struct owner *owner)
         .tickets_max = 8,
         .ops = &ops,
         .user = owner};
+    memset(options.secret, owner->name[1], sizeof options.secret);
     if (owner->knows) {
         options.has_cluster = true;
         options.cluster_id = owner->known.cluster_id;
@@ -304,6 +305,9 @@ static void one_leads_and_the_others_follow(void **state)
     run_until(first, is_done);
     fake_run_until(rig->loop, all_have_the_same, rig);
     check_same(rig);
+    for (size_t i = 0; i < REPLICAS; i++) { /* that of who created the cluster */
+        assert_int_equal(rig->owners[i].known.secret[REPLICA_SECRET_BYTES - 1], '0');
+    }
     assert_string_equal(rig->owners[1].leader.name, "c0");
     assert_string_equal(rig->owners[2].leader.addresses, "10.0.0.1:7000");
     assert_true(replica_may_send_until_us(first->replica) > 0);
@@ -400,6 +404,22 @@ static void an_etcd_that_was_put_back_is_refused(void **state)
     run_until(first, has_ended);
     assert_true(first->refused);
     assert_non_null(strstr(first->text, "etcd holds no ledger beneath the prefix"));
+}
+
+/* As a version wrote it that kept no secret there. */
+static void a_cluster_without_its_secret_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    owner_start(rig, 0);
+    run_until(&rig->owners[0], leads);
+    const struct fake_pair *cluster = fake_find(rig->etcd, "cluster");
+    assert_non_null(cluster);
+    fake_put(rig->etcd, "cluster", cluster->value, cluster->size - REPLICA_SECRET_BYTES - 2);
+    owner_start(rig, 1);
+    run_until(&rig->owners[1], has_ended);
+    assert_true(rig->owners[1].refused);
+    assert_non_null(strstr(rig->owners[1].text, "etcd's key cluster is damaged"));
+    assert_false(rig->owners[1].knows);
 }
 
 static void a_copy_that_cannot_be_written(void **state)
@@ -508,6 +528,7 @@ int main(void)
         TEST(a_long_entry_reaches_the_others),
         TEST(what_is_no_entry),
         TEST(an_etcd_that_was_put_back_is_refused),
+        TEST(a_cluster_without_its_secret_is_refused),
         TEST(a_copy_that_cannot_be_written),
         TEST(a_hello_that_is_ahead),
         cmocka_unit_test(each_call_fails_once),

@@ -28,6 +28,7 @@ static void a_cluster_is_created_once(void **state)
     assert_true(rig->read.leader.left);
     assert_int_equal(rig->read.head.first, 1);
     assert_int_equal(rig->read.entry_count, 0);
+    assert_memory_equal(etcd_log_secret(rig->log), rig_secret, REPLICA_SECRET_BYTES);
     rig_transact(rig, &create);
     assert_true(rig->was_answered && !rig->answer.applied && rig->answer.found);
 }
@@ -73,6 +74,7 @@ static void the_longest_append_fits(void **state)
     append.cluster.format = 2;
     rig_apply(rig, &append);
     rig_read(rig, &begin, LOG_READ_ENTRIES_MAX);
+    assert_memory_equal(etcd_log_secret(rig->log), rig_secret, REPLICA_SECRET_BYTES);
     assert_int_equal(rig->read.entry_count, LOG_READ_ENTRIES_MAX);
     assert_int_equal(rig->read.cluster.format, 2);
     assert_int_equal(rig->entries[1].format, 2);
