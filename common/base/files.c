@@ -164,24 +164,31 @@ cadre_status folder_sync(const char *folder, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* Fills the temporary file, which the caller removes when this fails. */
-static cadre_status files_fill(int fd, const char *path, const void *bytes, size_t size,
-    mode_t mode, struct cadre_error *error)
+cadre_status file_replace(
+    int fd, const char *temporary, const char *path, struct cadre_error *error)
 {
-    CADRE_TRY(file_write_all(fd, path, bytes, size, error));
-    if (fchmod(fd, mode) != 0 || files_failed("file.fsync", fsync(fd))) {
-        return cadre_error_errno(error, errno, "cannot make %s durable", path);
+    char folder[PATH_MAX];
+    cadre_status status = CADRE_OK;
+    if (!folder_of(path, folder)) {
+        status = cadre_error_errno(error, ENAMETOOLONG, "cannot write a file of a name this long");
+    } else if (files_failed("file.fsync", fsync(fd))) {
+        status = cadre_error_errno(error, errno, "cannot make %s durable", path);
+    } else if ((fault_point("file.rename") ? (errno = EIO, -1) : rename(temporary, path)) != 0) {
+        status = cadre_error_errno(error, errno, "cannot put %s in place", path);
     }
-    return CADRE_OK;
+    if (status != CADRE_OK) {
+        unlink(temporary);
+        return status;
+    }
+    return folder_sync(folder, error);
 }
 
 cadre_status file_write_atomic(
     const char *path, const void *bytes, size_t size, mode_t mode, struct cadre_error *error)
 {
-    char folder[PATH_MAX];
     char temporary[PATH_MAX];
     int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    if (length < 0 || (size_t)length >= sizeof temporary || !folder_of(path, folder)) {
+    if (length < 0 || (size_t)length >= sizeof temporary) {
         return cadre_error_errno(error, ENAMETOOLONG, "cannot write a file of a name this long");
     }
     CADRE_CLOSE_AT_EXIT int fd = mkostemp(temporary, O_CLOEXEC);
@@ -192,16 +199,15 @@ cadre_status file_write_atomic(
         }
         return cadre_error_errno(error, errnum, "cannot create a file beside %s", path);
     }
-    cadre_status status = files_fill(fd, path, bytes, size, mode, error);
-    if (status == CADRE_OK &&
-        (fault_point("file.rename") ? (errno = EIO, -1) : rename(temporary, path)) != 0) {
-        status = cadre_error_errno(error, errno, "cannot put %s in place", path);
+    cadre_status status = file_write_all(fd, path, bytes, size, error);
+    if (status == CADRE_OK && fchmod(fd, mode) != 0) {
+        status = cadre_error_errno(error, errno, "cannot make %s durable", path);
     }
     if (status != CADRE_OK) {
         unlink(temporary);
         return status;
     }
-    return folder_sync(folder, error);
+    return file_replace(fd, temporary, path, error);
 }
 
 /* The parent of a folder that another user made may not be readable here. */

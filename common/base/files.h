@@ -46,6 +46,11 @@ cadre_status file_write_all(
 cadre_status file_write_atomic(
     const char *path, const void *bytes, size_t size, mode_t mode, struct cadre_error *error);
 
+/* The last part of that for a file that is written elsewhere: `fd` is `temporary`, beside `path`,
+ * and stays the caller's. On error the temporary file is removed. */
+cadre_status file_replace(
+    int fd, const char *temporary, const char *path, struct cadre_error *error);
+
 /* Creates the folder and those above it; one that exists is left as it is. `mode` is for the last
  * one made, the others get 0755; the umask applies. */
 cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *error);

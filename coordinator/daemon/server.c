@@ -135,9 +135,6 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
         } else {
             snprintf(shown, sizeof shown, "%s", address);
         }
-        if (daemon->address[0] == '\0') {
-            snprintf(daemon->address, sizeof daemon->address, "%s", shown);
-        }
         log_event(LOG_LEVEL_INFO, "server", "listening", LOG_STR("address", shown));
         if (port != 0 && daemon->tls == NULL) {
             log_event(LOG_LEVEL_WARNING, "server",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A commit as bytes, and back: a coordinator that applies them to a store of its own, with
- * store_ops.commit, ends with the same rows. The bytes are one LedgerEntry (ledger.proto); their
+ * store_ops.apply, ends with the same rows. The bytes are one LedgerEntry (ledger.proto); their
  * caller splits what is too large for one value of its log. */
 #ifndef CADRE_COORDINATOR_ENTRIES_LOG_ENTRY_H
 #define CADRE_COORDINATOR_ENTRIES_LOG_ENTRY_H

@@ -11,7 +11,9 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "coordinator/store/log_copy.h"
 #include "coordinator/store/memory_job.h"
+#include "coordinator/store/memory_workers.h"
 
 struct held_job {
     struct held_job *next; /* in order of id */
@@ -24,30 +26,17 @@ struct held_job {
     size_t spec_bytes;
 };
 
-/* Drains are always synced: no tail of them is lost. */
-struct held_drains {
-    struct core_drained *items;
-    size_t count;
-    size_t capacity;
-};
-
-/* Likewise. */
-struct held_culprits {
-    struct core_culprit *items;
-    size_t count;
-    size_t capacity;
-};
-
 struct memory_store {
     struct store base;
-    struct held_drains drains;
-    struct held_culprits culprits;
     struct held_job *jobs;
+    struct memory_workers workers;
     struct term term;
     uint64_t start_durable;
     uint8_t secret[STORE_SECRET_BYTES];
     uint64_t job_id_max;
     uint64_t job_id_max_durable;
+    struct log_copy log;
+    struct store_position applied_durable;
 };
 
 static struct memory_store *memory_of(const struct store *store)
@@ -170,89 +159,14 @@ static bool is_of_type(const struct store_record *record, enum core_record_type 
     return record->record != NULL && record->record->type == type;
 }
 
-static bool is_drain(const struct store_record *record)
-{
-    return is_of_type(record, CORE_RECORD_DRAINED) || is_of_type(record, CORE_RECORD_UNDRAINED);
-}
-
 static bool is_of_no_job(const struct store_record *record)
 {
-    return is_drain(record) || is_of_type(record, CORE_RECORD_CULPRIT) ||
-           is_of_type(record, CORE_RECORD_TERM);
+    return memory_workers_has(record) || is_of_type(record, CORE_RECORD_TERM);
 }
 
 static struct job_id job_of(const struct store_record *record)
 {
     return record->record != NULL ? record->record->job : record->job;
-}
-
-/* Room for as many as all records of a commit could be. */
-static cadre_status prepare_drain(
-    struct memory_store *memory, size_t records, struct cadre_error *error)
-{
-    struct held_drains *drains = &memory->drains;
-    size_t needed = drains->count + records;
-    if (needed <= drains->capacity) {
-        return CADRE_OK;
-    }
-    struct core_drained *grown =
-        fault_point("store.allocate") ? NULL : realloc(drains->items, 2 * needed * sizeof *grown);
-    if (grown == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the record of a drain");
-    }
-    drains->items = grown;
-    drains->capacity = 2 * needed;
-    return CADRE_OK;
-}
-
-static cadre_status prepare_culprit(
-    struct memory_store *memory, size_t records, struct cadre_error *error)
-{
-    struct held_culprits *culprits = &memory->culprits;
-    size_t needed = culprits->count + records;
-    if (needed <= culprits->capacity) {
-        return CADRE_OK;
-    }
-    struct core_culprit *grown =
-        fault_point("store.allocate") ? NULL : realloc(culprits->items, 2 * needed * sizeof *grown);
-    if (grown == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the record of a worker");
-    }
-    culprits->items = grown;
-    culprits->capacity = 2 * needed;
-    return CADRE_OK;
-}
-
-static void apply_culprit(struct memory_store *memory, const struct core_culprit *culprit)
-{
-    struct held_culprits *culprits = &memory->culprits;
-    size_t at = 0;
-    while (at < culprits->count && strcmp(culprits->items[at].worker, culprit->worker) != 0) {
-        at++;
-    }
-    if (culprit->times > 0) {
-        culprits->count += at == culprits->count ? 1 : 0;
-        culprits->items[at] = *culprit;
-    } else if (at < culprits->count) {
-        culprits->items[at] = culprits->items[--culprits->count];
-    }
-}
-
-static void apply_drain(struct memory_store *memory, const struct core_record *record)
-{
-    struct held_drains *drains = &memory->drains;
-    size_t at = 0;
-    while (at < drains->count && strcmp(drains->items[at].worker, record->drained.worker) != 0) {
-        at++;
-    }
-    if (record->type == CORE_RECORD_DRAINED) {
-        drains->count += at == drains->count ? 1 : 0;
-        drains->items[at] = record->drained;
-    } else if (at < drains->count) {
-        drains->items[at] = drains->items[--drains->count];
-    }
 }
 
 static cadre_status memory_prepare(struct memory_store *memory, const struct store_record *record,
@@ -285,12 +199,8 @@ static cadre_status memory_prepare(struct memory_store *memory, const struct sto
 
 static void memory_apply(struct memory_store *memory, const struct store_record *record)
 {
-    if (is_drain(record)) {
-        apply_drain(memory, record->record);
-        return;
-    }
-    if (is_of_type(record, CORE_RECORD_CULPRIT)) {
-        apply_culprit(memory, &record->record->culprit);
+    if (memory_workers_has(record)) {
+        memory_workers_apply(&memory->workers, record->record);
         return;
     }
     if (is_of_type(record, CORE_RECORD_TERM)) {
@@ -335,6 +245,7 @@ static void sync_all(struct memory_store *memory)
     }
     memory->job_id_max_durable = memory->job_id_max;
     memory->start_durable = memory->term.start;
+    memory->applied_durable = memory->log.applied;
 }
 
 /* Of a commit that failed. */
@@ -352,8 +263,7 @@ static cadre_status memory_commit(struct store *store, const struct store_record
     size_t count, bool sync, struct cadre_error *error)
 {
     struct memory_store *memory = memory_of(store);
-    cadre_status status = prepare_drain(memory, count, error);
-    status = status == CADRE_OK ? prepare_culprit(memory, count, error) : status;
+    cadre_status status = memory_workers_prepare(&memory->workers, count, error);
     size_t prepared = 0;
     while (status == CADRE_OK && prepared < count) {
         status = memory_prepare(memory, &records[prepared], sync, error);
@@ -374,6 +284,40 @@ static cadre_status memory_commit(struct store *store, const struct store_record
         sync_all(memory);
     }
     return status;
+}
+
+/* ---- a shared log ---- */
+
+static cadre_status memory_apply_entries(struct store *store, const struct store_record *records,
+    size_t count, const struct store_position *at, struct cadre_error *error)
+{
+    struct memory_store *memory = memory_of(store);
+    CADRE_TRY(log_copy_check_next(&memory->log, at, error));
+    CADRE_TRY(memory_commit(store, records, count, false, error));
+    memory->log.applied = *at;
+    return CADRE_OK;
+}
+
+static void memory_position(const struct store *store, struct store_position *ret_position)
+{
+    *ret_position = memory_of(store)->log.applied;
+}
+
+static void memory_cluster(const struct store *store, struct store_cluster *ret_cluster)
+{
+    *ret_cluster = memory_of(store)->log.cluster;
+}
+
+static cadre_status memory_note_cluster(
+    struct store *store, const struct store_cluster *cluster, struct cadre_error *error)
+{
+    (void)error;
+    struct memory_store *memory = memory_of(store);
+    memory->log.cluster = *cluster;
+    memory->term.cluster = cluster->id_low;
+    memcpy(memory->secret, cluster->secret, STORE_SECRET_BYTES);
+    sync_all(memory);
+    return CADRE_OK;
 }
 
 /* ---- reading ---- */
@@ -467,9 +411,9 @@ static cadre_status memory_drains(struct store *store,
     struct cadre_error *error)
 {
     (void)error;
-    const struct held_drains *drains = &memory_of(store)->drains;
-    for (size_t i = 0; i < drains->count; i++) {
-        visit(user, &drains->items[i]);
+    const struct memory_workers *workers = &memory_of(store)->workers;
+    for (size_t i = 0; i < workers->drain_count; i++) {
+        visit(user, &workers->drains[i]);
     }
     return CADRE_OK;
 }
@@ -479,9 +423,9 @@ static cadre_status memory_culprits(struct store *store,
     struct cadre_error *error)
 {
     (void)error;
-    const struct held_culprits *culprits = &memory_of(store)->culprits;
-    for (size_t i = 0; i < culprits->count; i++) {
-        visit(user, &culprits->items[i]);
+    const struct memory_workers *workers = &memory_of(store)->workers;
+    for (size_t i = 0; i < workers->culprit_count; i++) {
+        visit(user, &workers->culprits[i]);
     }
     return CADRE_OK;
 }
@@ -512,13 +456,16 @@ static void memory_close(struct store *store)
         free_job(memory->jobs);
         memory->jobs = next;
     }
-    free(memory->drains.items);
-    free(memory->culprits.items);
+    memory_workers_free(&memory->workers);
     free(memory);
 }
 
 static const struct store_ops memory_ops = {.name = "memory",
     .commit = memory_commit,
+    .apply = memory_apply_entries,
+    .position = memory_position,
+    .cluster = memory_cluster,
+    .note_cluster = memory_note_cluster,
     .load = memory_load,
     .check = memory_check,
     .task_exits = memory_task_exits,
@@ -573,4 +520,5 @@ void store_memory_lose_tail(struct store *store)
     }
     memory->job_id_max = memory->job_id_max_durable;
     memory->term.start = memory->start_durable;
+    memory->log.applied = memory->applied_durable;
 }

@@ -20,6 +20,7 @@ struct sqlite_store {
     struct statements statements;
     uint8_t secret[STORE_SECRET_BYTES];
     struct ledger_facts facts;
+    struct log_copy log;
     uint64_t nonce; /* of this opening */
     bool full;      /* synchronous is FULL at the moment */
 };
@@ -40,15 +41,6 @@ static cadre_status set_sync(struct sqlite_store *sqlite, bool full, struct cadr
     return CADRE_OK;
 }
 
-static cadre_status write_all(struct sqlite_store *sqlite, const struct store_record *records,
-    size_t count, struct cadre_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(statements_write(&sqlite->statements, &records[i], error));
-    }
-    return CADRE_OK;
-}
-
 static void note_facts(struct ledger_facts *facts, const struct core_record *record)
 {
     if (record->type == CORE_RECORD_JOB && record->job.n > facts->job_id_max) {
@@ -58,16 +50,34 @@ static void note_facts(struct ledger_facts *facts, const struct core_record *rec
     }
 }
 
-static cadre_status sqlite_commit(struct store *store, const struct store_record *records,
-    size_t count, bool sync, struct cadre_error *error)
+/* What one transaction writes. */
+struct transaction {
+    const struct store_record *records;
+    size_t count;
+    const struct store_cluster *cluster; /* NULL: it stays */
+    const struct log_copy *log;          /* NULL: it stays */
+};
+
+static cadre_status write_all(
+    struct sqlite_store *sqlite, const struct transaction *transaction, struct cadre_error *error)
 {
-    struct sqlite_store *sqlite = sqlite_of(store);
-    if (count == 0) {
-        return sync ? statements_sync(&sqlite->statements, error) : CADRE_OK;
+    struct statements *statements = &sqlite->statements;
+    for (size_t i = 0; i < transaction->count; i++) {
+        CADRE_TRY(statements_write(statements, &transaction->records[i], error));
     }
+    if (transaction->cluster != NULL) {
+        CADRE_TRY(statements_write_cluster(statements, transaction->cluster, error));
+    }
+    return transaction->log != NULL ? statements_write_log(statements, transaction->log, error)
+                                    : CADRE_OK;
+}
+
+static cadre_status run_transaction(struct sqlite_store *sqlite,
+    const struct transaction *transaction, bool sync, struct cadre_error *error)
+{
     CADRE_TRY(set_sync(sqlite, sync, error));
     CADRE_TRY(statements_run(&sqlite->statements, STATEMENT_BEGIN, error));
-    cadre_status status = write_all(sqlite, records, count, error);
+    cadre_status status = write_all(sqlite, transaction, error);
     if (status == CADRE_OK) {
         status = statements_run(&sqlite->statements, STATEMENT_COMMIT, error);
     }
@@ -76,11 +86,57 @@ static cadre_status sqlite_commit(struct store *store, const struct store_record
         (void)statements_run(&sqlite->statements, STATEMENT_ROLLBACK, NULL);
         return status;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (records[i].record != NULL) {
-            note_facts(&sqlite->facts, records[i].record);
+    for (size_t i = 0; i < transaction->count; i++) {
+        if (transaction->records[i].record != NULL) {
+            note_facts(&sqlite->facts, transaction->records[i].record);
         }
     }
+    return CADRE_OK;
+}
+
+static cadre_status sqlite_commit(struct store *store, const struct store_record *records,
+    size_t count, bool sync, struct cadre_error *error)
+{
+    struct sqlite_store *sqlite = sqlite_of(store);
+    if (count == 0) {
+        return sync ? statements_sync(&sqlite->statements, error) : CADRE_OK;
+    }
+    const struct transaction transaction = {.records = records, .count = count};
+    return run_transaction(sqlite, &transaction, sync, error);
+}
+
+static cadre_status sqlite_apply(struct store *store, const struct store_record *records,
+    size_t count, const struct store_position *at, struct cadre_error *error)
+{
+    struct sqlite_store *sqlite = sqlite_of(store);
+    CADRE_TRY(log_copy_check_next(&sqlite->log, at, error));
+    const struct log_copy next = {.applied = *at, .cluster = sqlite->log.cluster};
+    const struct transaction transaction = {.records = records, .count = count, .log = &next};
+    CADRE_TRY(run_transaction(sqlite, &transaction, false, error));
+    sqlite->log = next;
+    return CADRE_OK;
+}
+
+static void sqlite_position(const struct store *store, struct store_position *ret_position)
+{
+    *ret_position = sqlite_of(store)->log.applied;
+}
+
+static void sqlite_cluster(const struct store *store, struct store_cluster *ret_cluster)
+{
+    *ret_cluster = sqlite_of(store)->log.cluster;
+}
+
+static cadre_status sqlite_note_cluster(
+    struct store *store, const struct store_cluster *cluster, struct cadre_error *error)
+{
+    struct sqlite_store *sqlite = sqlite_of(store);
+    const struct log_copy next = {.applied = sqlite->log.applied, .cluster = *cluster};
+    const struct transaction transaction = {.cluster = cluster, .log = &next};
+    CADRE_TRY(run_transaction(sqlite, &transaction, true, error));
+    sqlite->log = next;
+    sqlite->facts.cluster = cluster->id_low;
+    memcpy(sqlite->secret, cluster->secret, STORE_SECRET_BYTES);
     return CADRE_OK;
 }
 
@@ -169,6 +225,10 @@ static void sqlite_close(struct store *store)
 
 static const struct store_ops sqlite_ops = {.name = "sqlite",
     .commit = sqlite_commit,
+    .apply = sqlite_apply,
+    .position = sqlite_position,
+    .cluster = sqlite_cluster,
+    .note_cluster = sqlite_note_cluster,
     .load = sqlite_load,
     .check = sqlite_check,
     .task_exits = sqlite_task_exits,
@@ -219,7 +279,12 @@ static cadre_status sqlite_prepare(
     }
     CADRE_TRY(schema_open(&sqlite->statements, fresh, sqlite->secret, error));
     CADRE_TRY(statements_prepare(&sqlite->statements, error));
-    return statements_facts(&sqlite->statements, &sqlite->facts, error);
+    CADRE_TRY(statements_facts(&sqlite->statements, &sqlite->facts, error));
+    CADRE_TRY(statements_read_log(&sqlite->statements, &sqlite->log, error));
+    if ((sqlite->log.cluster.id_high | sqlite->log.cluster.id_low) != 0) {
+        memcpy(sqlite->log.cluster.secret, sqlite->secret, STORE_SECRET_BYTES);
+    }
+    return CADRE_OK;
 }
 
 cadre_status store_sqlite_open(
@@ -238,4 +303,10 @@ cadre_status store_sqlite_open(
     }
     *ret_store = &sqlite->base;
     return CADRE_OK;
+}
+
+cadre_status store_sqlite_copy(struct store *store, const char *path, struct cadre_error *error)
+{
+    CADRE_ASSERT(store->ops == &sqlite_ops);
+    return statements_copy(&sqlite_of(store)->statements, path, error);
 }

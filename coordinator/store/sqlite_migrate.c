@@ -102,8 +102,9 @@ static cadre_status from_4(struct statements *statements, struct cadre_error *er
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_5, error));
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_6, error));
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_7, error));
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_8, error));
     CADRE_TRY(statements_execute(statements, doing, from_6_events, error));
-    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 7", error));
+    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 8", error));
     return schema_fill_sums(statements, error);
 }
 
@@ -121,13 +122,21 @@ static cadre_status from_6(struct statements *statements, struct cadre_error *er
     static const char doing[] = "migrate it from version 6";
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_7, error));
     CADRE_TRY(statements_execute(statements, doing, from_6_events, error));
-    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 7", error));
     return schema_fill_version_7(statements, error);
+}
+
+/* Version 8 has the position of the newest entry of a shared log, and its cluster. */
+static cadre_status from_7(struct statements *statements, struct cadre_error *error)
+{
+    static const char doing[] = "migrate it from version 7";
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_8, error));
+    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 8", error));
+    return schema_fill_version_8(statements, error);
 }
 
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error)
 {
-    CADRE_ASSERT(version >= 1 && version < STORE_VERSION && STORE_VERSION == 7);
+    CADRE_ASSERT(version >= 1 && version < STORE_VERSION && STORE_VERSION == 8);
     CADRE_TRY(statements_execute(statements, "begin to migrate it", "BEGIN IMMEDIATE", error));
     cadre_status status = version == 1 ? from_1(statements, error) : CADRE_OK;
     if (status == CADRE_OK && version <= 2) {
@@ -142,8 +151,11 @@ cadre_status migrate(struct statements *statements, int version, struct cadre_er
     if (status == CADRE_OK && version == 5) {
         status = from_5(statements, error);
     }
-    if (status == CADRE_OK && version >= 5) {
+    if (status == CADRE_OK && (version == 5 || version == 6)) {
         status = from_6(statements, error);
+    }
+    if (status == CADRE_OK && version >= 5) {
+        status = from_7(statements, error);
     }
     if (status == CADRE_OK) {
         status = statements_execute(statements, "end to migrate it", "COMMIT", error);

@@ -136,6 +136,15 @@ const char schema_of_version_7[] =
     "  text TEXT NOT NULL DEFAULT '', sum INTEGER NOT NULL DEFAULT 0,"
     "  PRIMARY KEY(job, number)) WITHOUT ROWID;";
 
+/* One row: what the store remembers of the log that coordinators share, of which it is a copy. */
+const char schema_of_version_8[] =
+    "CREATE TABLE shared_log("
+    "  one INTEGER PRIMARY KEY, id_high INTEGER NOT NULL, id_low INTEGER NOT NULL,"
+    "  etcd_id INTEGER NOT NULL, term_seen INTEGER NOT NULL, hash BLOB NOT NULL,"
+    "  applied INTEGER NOT NULL, applied_term INTEGER NOT NULL, applied_hash BLOB NOT NULL,"
+    "  sum INTEGER NOT NULL DEFAULT 0);"
+    "INSERT INTO shared_log VALUES(1, 0, 0, 0, 0, zeroblob(32), 0, 0, zeroblob(32), 0);";
+
 #define SCHEMA_SUM                                                                                 \
     "(SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"          \
     " FROM (SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name))"
@@ -159,6 +168,7 @@ cadre_status schema_fill_sums(struct statements *statements, struct cadre_error 
     }
     return statements_execute(statements, doing,
         "UPDATE job SET sum = " JOB_SUM ";"
+        "UPDATE shared_log SET sum = " SHARED_LOG_SUM ";"
         "UPDATE meta SET cluster = random() | 1; " FILL_META_SUMS,
         error);
 }
@@ -179,7 +189,13 @@ cadre_status schema_fill_version_6(struct statements *statements, struct cadre_e
 cadre_status schema_fill_version_7(struct statements *statements, struct cadre_error *error)
 {
     return statements_execute(statements, "fill in its checksums",
-        "UPDATE event SET sum = " SUM_OF("event", EVENT_COLUMNS) ";" FILL_META_SUMS, error);
+        "UPDATE event SET sum = " SUM_OF("event", EVENT_COLUMNS) ";", error);
+}
+
+cadre_status schema_fill_version_8(struct statements *statements, struct cadre_error *error)
+{
+    return statements_execute(statements, "fill in its checksums",
+        "UPDATE shared_log SET sum = " SHARED_LOG_SUM ";" FILL_META_SUMS, error);
 }
 
 cadre_status statements_update_meta(
@@ -199,13 +215,12 @@ static cadre_status sqlite_schema_create(struct statements *statements,
     const uint8_t fresh[STORE_SECRET_BYTES], struct cadre_error *error)
 {
     CADRE_TRY(statements_execute(statements, "make its tables", "BEGIN IMMEDIATE", error));
-    CADRE_TRY(statements_execute(statements, "make its tables", schema, error));
-    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_2, error));
-    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_3, error));
-    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_4, error));
-    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_5, error));
-    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_6, error));
-    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_7, error));
+    static const char *const schemas[] = {schema, schema_of_version_2, schema_of_version_3,
+        schema_of_version_4, schema_of_version_5, schema_of_version_6, schema_of_version_7,
+        schema_of_version_8};
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        CADRE_TRY(statements_execute(statements, "make its tables", schemas[i], error));
+    }
     sqlite3_stmt *insert = NULL;
     if (sqlite3_prepare_v2(statements->database,
             "INSERT INTO meta(version, secret, job_id_max) VALUES(?1, ?2, 0)", -1, &insert,

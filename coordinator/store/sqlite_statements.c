@@ -14,7 +14,8 @@
     "INTO " table "(job, " columns ", sum) VALUES(" values ", row_sum('" table "', " values "))"
 #define PUT(table, columns, values) "INSERT OR REPLACE " INSERT(table, columns, values)
 #define FIRST_6                     "?1, ?2, ?3, ?4, ?5, ?6"
-#define FIRST_9                     FIRST_6 ", ?7, ?8, ?9"
+#define FIRST_8                     FIRST_6 ", ?7, ?8"
+#define FIRST_9                     FIRST_8 ", ?9"
 
 static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
@@ -107,6 +108,9 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_EVENTS_DROPPED] =
         "DELETE FROM event WHERE job = ?1 AND number > ?2 AND number <= ?3",
     [STATEMENT_UNDRAINED] = "DELETE FROM drain WHERE worker = ?1",
+    [STATEMENT_SHARED_LOG] = "INSERT OR REPLACE INTO shared_log(" SHARED_LOG_COLUMNS ", sum)"
+                             " VALUES(1, " FIRST_8 ", row_sum('shared_log', 1, " FIRST_8 "))",
+    [STATEMENT_CLUSTER] = "UPDATE meta SET cluster = ?1, secret = ?2",
 };
 
 /* The status for SQLite's code, and the next step as the end of the sentence. */

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include "coordinator/store/log_copy.h"
 #include "coordinator/store/store.h"
 
 enum statement {
@@ -63,6 +64,8 @@ enum statement {
     STATEMENT_EVENT,
     STATEMENT_EVENT_LAST,
     STATEMENT_EVENTS_DROPPED,
+    STATEMENT_SHARED_LOG,
+    STATEMENT_CLUSTER,
     STATEMENT_COUNT
 };
 
@@ -226,13 +229,16 @@ extern const char schema_of_version_4[];
 extern const char schema_of_version_5[];
 extern const char schema_of_version_6[];
 extern const char schema_of_version_7[];
+extern const char schema_of_version_8[];
 
 /* The cluster's number and every checksum, of a ledger that has none yet. */
 cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error);
 /* Those that changed in version 6, of a ledger whose own are whole; version 7 is next. */
 cadre_status schema_fill_version_6(struct statements *statements, struct cadre_error *error);
-/* Those of the events, and of the ledger's own row. */
+/* Those of the events; version 8 is next. */
 cadre_status schema_fill_version_7(struct statements *statements, struct cadre_error *error);
+/* Those of the row about the shared log, and of the ledger's own row. */
+cadre_status schema_fill_version_8(struct statements *statements, struct cadre_error *error);
 
 /* One transaction; `version` is lower than STORE_VERSION. */
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);
@@ -291,6 +297,21 @@ cadre_status statements_drains(struct statements *statements,
 /* Reads the ledger's own row. */
 cadre_status statements_facts(
     struct statements *statements, struct ledger_facts *ret_facts, struct cadre_error *error);
+
+/* ---- a shared log: sqlite_log.c, sqlite_copy.c ---- */
+
+/* The row about the log, without the secret. DATA_LOSS: it is damaged. */
+cadre_status statements_read_log(
+    struct statements *statements, struct log_copy *ret_copy, struct cadre_error *error);
+/* Replaces it, inside the caller's transaction. */
+cadre_status statements_write_log(
+    struct statements *statements, const struct log_copy *copy, struct cadre_error *error);
+/* The ledger's own row gets the cluster's number and secret, inside the caller's transaction. */
+cadre_status statements_write_cluster(
+    struct statements *statements, const struct store_cluster *cluster, struct cadre_error *error);
+/* As store_sqlite_copy(). */
+cadre_status statements_copy(
+    struct statements *statements, const char *path, struct cadre_error *error);
 
 /* A checkpoint in the columns from `column` on: CHECKPOINT_COLUMNS. */
 void column_checkpoint(sqlite3_stmt *statement, int column, struct core_checkpoint *ret_checkpoint);

@@ -43,6 +43,11 @@
 #define CULPRIT_COLUMNS "worker, times"
 #define CULPRIT_SUM     "row_sum('culprit', " CULPRIT_COLUMNS ")"
 
+/* Of no job either: the one row about the shared log. */
+#define SHARED_LOG_COLUMNS                                                                         \
+    "one, id_high, id_low, etcd_id, term_seen, hash, applied, applied_term, applied_hash"
+#define SHARED_LOG_SUM "row_sum('shared_log', " SHARED_LOG_COLUMNS ")"
+
 #define JOB_SUM               "row_sum('job', id, " JOB_COLUMNS ")"
 #define SUM_OF(name, columns) "row_sum('" name "', job, " columns ")"
 

@@ -6,7 +6,10 @@
  * returns, with all commits before it; without, it survives the death of the process, but that of
  * the machine only once a following one is synced. A machine that died leaves always a prefix.
  * INTERNAL: a record of a job that the store does not have, or a duplicate. Nothing is written
- * beside commits: a store that gets the same commits has the same rows. */
+ * beside commits: a store that gets the same commits has the same rows.
+ *
+ * The store of one of several coordinators is a copy of the log that they share: it gets the
+ * entries of that log through `apply`, each with its position, and nothing through `commit`. */
 #ifndef CADRE_COORDINATOR_STORE_H
 #define CADRE_COORDINATOR_STORE_H
 
@@ -16,9 +19,26 @@
 #include "coordinator/core/core.h"
 
 /* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
-#define STORE_VERSION 7
+#define STORE_VERSION 8
 
 #define STORE_SECRET_BYTES 32
+#define STORE_HASH_BYTES   32
+
+/* Of an entry of a shared log. */
+struct store_position {
+    uint64_t index; /* 0: no entry */
+    uint64_t term;
+    uint8_t hash[STORE_HASH_BYTES]; /* over all entries up to this one */
+};
+
+/* The cluster whose coordinators share a log. */
+struct store_cluster {
+    uint64_t id_high, id_low;       /* both 0: none is known */
+    uint64_t etcd_id;               /* the number that etcd has given itself */
+    uint64_t term_seen;             /* the highest term of a leader */
+    uint8_t hash[STORE_HASH_BYTES]; /* of the log without entries */
+    uint8_t secret[STORE_SECRET_BYTES];
+};
 
 /* The placement of a task, or a member of a roster. */
 struct store_placement {
@@ -128,6 +148,20 @@ struct store_ops {
     /* Without records and with `sync`: everything before it. */
     cadre_status (*commit)(struct store *store, const struct store_record *records, size_t count,
         bool sync, struct cadre_error *error);
+    /* The records of the next entries of the shared log, in order, and the position of the last of
+     * these entries, in one transaction; `count` may be 0. As a commit without `sync`: the log is
+     * the durable copy, and a machine that lost power reads the entries behind `position` again.
+     * INTERNAL also: the store has the entry of this index already. */
+    cadre_status (*apply)(struct store *store, const struct store_record *records, size_t count,
+        const struct store_position *at, struct cadre_error *error);
+    /* Of the newest entry that was applied. */
+    void (*position)(const struct store *store, struct store_position *ret_position);
+    /* As it was noted last. */
+    void (*cluster)(const struct store *store, struct store_cluster *ret_cluster);
+    /* Keeps it, synced, with everything before it. From here on, and whenever the store is opened
+     * again, `secret` is that secret, and the cluster of `term` is `id_low`. */
+    cadre_status (*note_cluster)(
+        struct store *store, const struct store_cluster *cluster, struct cadre_error *error);
     /* All jobs in order of id. The visitor's failure ends the walk and is returned. */
     cadre_status (*load)(struct store *store,
         cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
@@ -163,7 +197,8 @@ struct store_ops {
     cadre_status (*culprits)(struct store *store,
         void (*visit)(void *user, const struct core_culprit *culprit), void *user,
         struct cadre_error *error);
-    /* Random bytes made with the store: the keys of generations are derived from them. */
+    /* Random bytes, made with the store or noted with the cluster: the keys of generations are
+     * derived from them. */
     void (*secret)(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES]);
     /* The newest start of the coordinator that is recorded, 0: none, with the nonce of this store's
      * opening. */
@@ -179,6 +214,14 @@ struct store_ops {
  * DATA_LOSS (no database, damaged). */
 cadre_status store_sqlite_open(
     const char *path, struct store **ret_store, struct cadre_error *error);
+
+/* A copy of all that is committed, as the file `path` (mode 0600), synced with its name: it is
+ * whole or absent, and replaces what lies there. It is a store like any other, with the same
+ * position, cluster and secret, and the same damage if there is any: store_sqlite_open() finds
+ * that. The store must be of the SQLite peer; the call takes as long as the file takes to be
+ * written. Errors name the copy: PERMISSION_DENIED, RESOURCE_EXHAUSTED (the disk is full),
+ * NOT_FOUND (its folder is missing), DATA_LOSS (a disk fails). */
+cadre_status store_sqlite_copy(struct store *store, const char *path, struct cadre_error *error);
 
 /* Empty; lost when it is closed. */
 cadre_status store_memory_open(struct store **ret_store, struct cadre_error *error);

@@ -67,7 +67,6 @@ struct daemon {
     struct engine *engine;
     struct leading leading;       /* of several coordinators: until when this one leads */
     struct shared_ledger *shared; /* of --ha; NULL: none */
-    char address[512];            /* the first one that is served */
     int lock_fd;
     char *ledger_path;
     char *blob_dir;

@@ -43,7 +43,7 @@ struct shared_ledger {
     bool left;
     char name[REPLICA_NAME_BYTES];
     char refused[CADRE_ERROR_TEXT_BYTES]; /* why it takes no part; "": it does */
-    char own[REPLICA_ADDRESSES_BYTES];
+    char own[REPLICA_ADDRESSES_BYTES]; /* where this one is reached: the first address */
     char leader[REPLICA_ADDRESSES_BYTES]; /* where the one that leads is reached; "": none is known
                                            */
 };
@@ -102,16 +102,6 @@ static void on_fetch_snapshot(void *user, const struct leadership_position *afte
     replica_snapshot_installed(shared->replica, &(struct leadership_position){.index = 0});
 }
 
-/* The first one of those at which workers reach this coordinator. */
-static const char *own_address(struct shared_ledger *shared)
-{
-    const struct daemon *daemon = shared->daemon;
-    const char *all =
-        daemon->options.ha.advertise != NULL ? daemon->options.ha.advertise : daemon->address;
-    snprintf(shared->own, sizeof shared->own, "%.*s", (int)strcspn(all, ","), all);
-    return shared->own;
-}
-
 static void on_lead(void *user, uint64_t term)
 {
     struct shared_ledger *shared = user;
@@ -127,7 +117,7 @@ static void on_lead(void *user, uint64_t term)
         LOG_U64("index", view.core.head.index));
     note_leading(shared, true);
     shared->owner.lead(shared->daemon, shared->copy.store, &shared->log);
-    waiting_joins_end(&shared->joins, own_address(shared));
+    waiting_joins_end(&shared->joins, shared->own);
 }
 
 static void on_logged(void *user, uint64_t ticket)
@@ -260,9 +250,14 @@ static cadre_status open_etcd(struct shared_ledger *shared, struct cadre_error *
     return etcd_open(daemon->loop, &options, &shared->etcd, error);
 }
 
+/* Of several addresses that are served the first: with TCP and a Unix socket it is not both. */
 static void find_name(struct shared_ledger *shared)
 {
-    const char *name = shared->daemon->options.ha.name;
+    const struct daemon *daemon = shared->daemon;
+    const char *name = daemon->options.ha.name;
+    const char *all =
+        daemon->options.ha.advertise != NULL ? daemon->options.ha.advertise : daemon->addresses;
+    snprintf(shared->own, sizeof shared->own, "%.*s", (int)strcspn(all, ","), all);
     if (name != NULL) {
         snprintf(shared->name, sizeof shared->name, "%s", name);
     } else if (gethostname(shared->name, sizeof shared->name - 1) != 0) {
@@ -276,7 +271,7 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
     const struct ha_options *ha = &daemon->options.ha;
     struct replica_options options = {.etcd = shared->etcd,
         .name = shared->name,
-        .addresses = ha->advertise != NULL ? ha->advertise : daemon->address,
+        .addresses = ha->advertise != NULL ? ha->advertise : shared->own,
         .version = CADRE_VERSION,
         .format_max = LEDGER_FORMAT,
         .accept_restored = ha->accept_restored,

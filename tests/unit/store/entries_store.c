@@ -20,12 +20,13 @@ static struct store *inner_of(const struct store *store)
     return ((const struct entries_store *)(uintptr_t)store)->inner;
 }
 
-static cadre_status commit_entry(struct store *store, const struct store_record *records,
-    size_t count, bool sync, struct cadre_error *error)
+/* Through the bytes of an entry; an entry without records has none. */
+static cadre_status apply_entry(struct store *store, const struct store_record *records,
+    size_t count, const struct store_position *at, struct cadre_error *error)
 {
     struct entries_store *self = (struct entries_store *)(uintptr_t)store;
     if (count == 0) {
-        return self->inner->ops->commit(self->inner, records, count, sync, error);
+        return self->inner->ops->apply(self->inner, records, count, at, error);
     }
     wire_buffer_clear(&self->bytes);
     assert_ok(log_entry_write(records, count, &self->bytes, error), error);
@@ -35,7 +36,36 @@ static cadre_status commit_entry(struct store *store, const struct store_record 
         const struct core_record *record = self->entry.records[i].record;
         seen_kinds |= UINT64_C(1) << (record != NULL ? (unsigned)record->type : LEDGER_EVENT);
     }
-    return self->inner->ops->commit(self->inner, self->entry.records, count, sync, error);
+    return self->inner->ops->apply(self->inner, self->entry.records, count, at, error);
+}
+
+static cadre_status commit_entry(struct store *store, const struct store_record *records,
+    size_t count, bool sync, struct cadre_error *error)
+{
+    struct store *inner = inner_of(store);
+    struct store_position at;
+    if (count > 0) {
+        inner->ops->position(inner, &at);
+        at.index++;
+        CADRE_TRY(apply_entry(store, records, count, &at, error));
+    }
+    return sync ? inner->ops->commit(inner, NULL, 0, true, error) : CADRE_OK;
+}
+
+static void position(const struct store *store, struct store_position *ret_position)
+{
+    inner_of(store)->ops->position(inner_of(store), ret_position);
+}
+
+static void cluster(const struct store *store, struct store_cluster *ret_cluster)
+{
+    inner_of(store)->ops->cluster(inner_of(store), ret_cluster);
+}
+
+static cadre_status note_cluster(
+    struct store *store, const struct store_cluster *noted, struct cadre_error *error)
+{
+    return inner_of(store)->ops->note_cluster(inner_of(store), noted, error);
 }
 
 static cadre_status load(struct store *store,
@@ -128,6 +158,10 @@ struct store *entries_store_open(struct store *inner, const char *name)
     self->inner = inner;
     self->ops = (struct store_ops){.name = name,
         .commit = commit_entry,
+        .apply = apply_entry,
+        .position = position,
+        .cluster = cluster,
+        .note_cluster = note_cluster,
         .load = load,
         .check = check,
         .task_exits = task_exits,

@@ -7,7 +7,8 @@
 #include "coordinator/store/store.h"
 #include "tests/lib/test.h"
 
-/* Takes `inner` over. Commits without records stay as they are. */
+/* Takes `inner` over. A commit is an entry, which is applied at the next index; those with `sync`
+ * are synced then. */
 struct store *entries_store_open(struct store *inner, const char *name);
 /* Bit by kind of record that any of these stores has had, also LEDGER_EVENT. */
 uint64_t entries_store_kinds(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/store/store_fixture.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -484,4 +485,16 @@ char *story_text(unsigned commits)
     char *text = store_text(store);
     store->ops->close(store);
     return text;
+}
+
+unsigned count_names(const char *folder, const char *begin)
+{
+    unsigned count = 0;
+    DIR *names = opendir(folder);
+    assert_non_null(names);
+    for (const struct dirent *name = readdir(names); name != NULL; name = readdir(names)) {
+        count += strncmp(name->d_name, begin, strlen(begin)) == 0 ? 1 : 0;
+    }
+    closedir(names);
+    return count;
 }

@@ -56,6 +56,9 @@ void assert_store_text(struct store *store, const char *wanted);
 /* The same of a store that may be damaged: a job that is says only so. free() it on success. */
 cadre_status store_try_text(struct store *store, char **ret_text, struct cadre_error *error);
 
+/* How many names in the folder begin so. */
+unsigned count_names(const char *folder, const char *begin);
+
 /* A story of several commits, of every kind of record. */
 #define STORY_COMMITS 8
 cadre_status story_commit(struct store *store, unsigned index, struct cadre_error *error);

@@ -21,6 +21,8 @@ struct whole {
     size_t size;
     char *text;
     uint8_t secret[STORE_SECRET_BYTES];
+    struct store_position position;
+    struct store_cluster cluster;
     uint64_t job_id_max;
 };
 
@@ -64,8 +66,15 @@ static void make_whole(struct whole *whole)
     for (uint64_t job = 3; job < 3 + JOBS_MORE; job++) {
         add_job(store, job);
     }
+    const struct store_position position = {.index = 77, .term = 3, .hash = {1, 2, 3}};
+    const struct store_cluster cluster = {
+        .id_high = 1, .id_low = 2, .etcd_id = 3, .term_seen = 4, .hash = {5}, .secret = {6, 7}};
+    assert_ok(store->ops->apply(store, NULL, 0, &position, &error), &error);
+    assert_ok(store->ops->note_cluster(store, &cluster, &error), &error);
     whole->text = store_text(store);
     store->ops->secret(store, whole->secret);
+    store->ops->position(store, &whole->position);
+    store->ops->cluster(store, &whole->cluster);
     whole->job_id_max = store->ops->job_id_max(store);
     store->ops->close(store);
     assert_ok(file_read(whole->path, 1U << 24, &whole->file, &whole->size, &error), &error);
@@ -139,8 +148,14 @@ static void try_flip(
         outcome->refused++;
     } else {
         uint8_t secret[STORE_SECRET_BYTES];
+        struct store_position position;
+        struct store_cluster cluster;
         store->ops->secret(store, secret);
+        store->ops->position(store, &position);
+        store->ops->cluster(store, &cluster);
         if (memcmp(secret, whole->secret, sizeof secret) != 0 ||
+            memcmp(&position, &whole->position, sizeof position) != 0 ||
+            memcmp(&cluster, &whole->cluster, sizeof cluster) != 0 ||
             store->ops->job_id_max(store) != whole->job_id_max ||
             !is_served_right(whole->text, text, &named)) {
             fail_msg("byte %zu bit %u, in page %zu, is served as if right", offset, bit,

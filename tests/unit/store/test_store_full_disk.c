@@ -53,6 +53,24 @@ static void a_disk_that_is_full_from_the_start_is_reported(void **state)
     store->ops->close(store);
 }
 
+static void a_copy_that_does_not_fit_leaves_nothing(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct store *store = NULL;
+    char path[TEST_PATH_BYTES];
+    char copy[TEST_PATH_BYTES];
+    assert_ok(store_sqlite_open(test_path(path, disk, "third.db"), &store, &error), &error);
+    assert_ok(COMMIT(store, true, &error, record_job(1, 1)), &error);
+    small_disk_keep_free(16384);
+    assert_error(store_sqlite_copy(store, test_path(copy, disk, "copy.db"), &error),
+        CADRE_RESOURCE_EXHAUSTED, &error, "copy.db");
+    assert_int_equal(count_names(disk, "copy.db"), 0);
+    assert_int_equal(unlink(test_path(copy, disk, "filler")), 0);
+    assert_ok(COMMIT(store, true, &error, record_job(2, 1)), &error);
+    store->ops->close(store);
+}
+
 int main(void)
 {
     disk = small_disk_open("192k");
@@ -60,7 +78,8 @@ int main(void)
         test_skip("this user may not mount a small file system of its own");
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_full_disk_spoils_nothing),
-        cmocka_unit_test(a_disk_that_is_full_from_the_start_is_reported)};
+        cmocka_unit_test(a_disk_that_is_full_from_the_start_is_reported),
+        cmocka_unit_test(a_copy_that_does_not_fit_leaves_nothing)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     small_disk_close();
     return failed;

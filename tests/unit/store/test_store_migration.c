@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file that version 1, 3 or 5 made: this version reads what it holds, and a migration that fails
- * leaves it as it was. */
+ * A file that version 1, 3, 5 or 7 made: this version reads what it holds, and a migration that
+ * fails leaves it as it was. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "tests/unit/store/version_1.h"
 #include "tests/unit/store/version_3.h"
 #include "tests/unit/store/version_5.h"
+#include "tests/unit/store/version_7.h"
 
 /* Job 1 succeeded, job 2 runs, job 3 is queued. */
 static const char contents[] =
@@ -150,7 +151,7 @@ static void a_migration_that_fails_changes_nothing(void **state)
         struct store *store = NULL;
         snprintf(name, sizeof name, "%u.db", (unsigned)nth);
         make(test_path(path, test_temp_dir(), name), "");
-        fault_arm("store.", nth);
+        fault_arm("store.run", nth);
         cadre_status status = store_sqlite_open(path, &store, &error);
         bool met = fault_disarm();
         if (status != CADRE_OK) {
@@ -257,6 +258,49 @@ static void everything_of_version_5_is_reported(void **state)
     store->ops->close(store);
 }
 
+/* It is a copy of no log; a migration that fails leaves it of version 7. */
+static void everything_of_version_7_is_reported(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error;
+    struct store *store = NULL;
+    uint8_t secret[STORE_SECRET_BYTES];
+    uint8_t again[STORE_SECRET_BYTES];
+    unsigned failures = 0;
+    test_path(path, test_temp_dir(), "ledger.db");
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    for (unsigned i = 0; i < STORY_COMMITS; i++) {
+        assert_ok(story_commit(store, i, &error), &error);
+    }
+    store->ops->secret(store, secret);
+    const struct term term = store->ops->term(store);
+    store->ops->close(store);
+    version_7_make(path);
+    cadre_status status;
+    do {
+        assert_int_equal(version_of(path), 7);
+        fault_arm("store.run", failures + 1);
+        status = store_sqlite_open(path, &store, &error);
+        failures += fault_disarm() ? 1 : 0;
+    } while (status != CADRE_OK);
+    assert_true(failures >= 5);
+    struct store_position position;
+    struct store_cluster cluster;
+    char *story = story_text(STORY_COMMITS);
+    assert_store_text(store, story);
+    store->ops->secret(store, again);
+    assert_memory_equal(secret, again, sizeof secret);
+    assert_true(store->ops->term(store).cluster == term.cluster);
+    store->ops->position(store, &position);
+    store->ops->cluster(store, &cluster);
+    assert_int_equal(position.index, 0);
+    assert_true(cluster.id_high == 0 && cluster.id_low == 0);
+    store->ops->close(store);
+    assert_int_equal(version_of(path), STORE_VERSION);
+    free(story);
+}
+
 /* A damaged file of version 1 stays of version 1. */
 static void what_cannot_be_migrated_is_reported(void **state)
 {
@@ -276,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_ledger_of_a_cluster_is_reported),
         cmocka_unit_test(everything_of_version_3_is_reported),
         cmocka_unit_test(everything_of_version_5_is_reported),
+        cmocka_unit_test(everything_of_version_7_is_reported),
         cmocka_unit_test(a_migration_that_fails_changes_nothing),
         cmocka_unit_test(what_cannot_be_migrated_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);

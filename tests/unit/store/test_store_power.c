@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
+#include "tests/unit/store/entries_store.h"
 #include "tests/unit/store/store_fixture.h"
 
 /* Cuts of the log: a page of the log has 4096 bytes and a head of 24, the log a head of 32. */
@@ -23,6 +24,15 @@ struct image {
 
 static char *stories[STORY_COMMITS + 1];
 
+/* Each commit of the story is an entry of a log, so that its number is the position. */
+static struct store *open_entries(const char *path)
+{
+    struct cadre_error error = {0};
+    struct store *store = NULL;
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    return entries_store_open(store, "sqlite of entries");
+}
+
 static void read_whole(const char *path, char **ret_bytes, size_t *ret_size)
 {
     struct cadre_error error = {0};
@@ -35,10 +45,9 @@ static void take_image(struct image *image)
     char path[TEST_PATH_BYTES];
     char log[TEST_PATH_BYTES + 8];
     struct cadre_error error = {0};
-    struct store *store = NULL;
     test_path(path, test_temp_dir(), "ledger.db");
     snprintf(log, sizeof log, "%s-wal", path);
-    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    struct store *store = open_entries(path);
     for (unsigned i = 0; i < STORY_COMMITS; i++) {
         assert_ok(story_commit(store, i, &error), &error);
     }
@@ -56,7 +65,7 @@ static unsigned commits_of(const struct image *image, size_t log_size, size_t sp
     char log[TEST_PATH_BYTES + 8];
     char name[32];
     struct cadre_error error = {0};
-    struct store *store = NULL;
+    struct store_position position;
     folder = folder != NULL ? folder : test_temp_dir();
     snprintf(name, sizeof name, "%u.db", count++);
     test_path(path, folder, name);
@@ -69,7 +78,7 @@ static unsigned commits_of(const struct image *image, size_t log_size, size_t sp
     assert_ok(file_write_atomic(path, image->file, image->file_size, 0600, &error), &error);
     assert_ok(file_write_atomic(log, bytes, log_size, 0600, &error), &error);
     free(bytes);
-    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    struct store *store = open_entries(path);
     char *text = store_text(store);
     unsigned reported = 0;
     while (reported <= STORY_COMMITS && strcmp(stories[reported], text) != 0) {
@@ -79,6 +88,8 @@ static unsigned commits_of(const struct image *image, size_t log_size, size_t sp
         fail_msg("%zu of %zu bytes of the log: %s", log_size, image->log_size, text);
     }
     free(text);
+    store->ops->position(store, &position);
+    assert_int_equal(position.index, reported);
     for (unsigned i = reported; i < STORY_COMMITS; i++) { /* and it goes on from there */
         assert_ok(story_commit(store, i, &error), &error);
     }

@@ -201,8 +201,8 @@ static void another_version_is_refused(void **state)
     reopen(fixture);
     fixture->store->ops->close(fixture->store);
     fixture->store = NULL;
-    meddle(fixture->path, "UPDATE meta SET version = 8");
-    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 8");
+    meddle(fixture->path, "UPDATE meta SET version = 9");
+    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 9");
     meddle(fixture->path, "UPDATE meta SET version = 0");
     assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 0");
     meddle(fixture->path, "UPDATE meta SET version = 2");

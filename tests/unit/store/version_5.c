@@ -13,7 +13,7 @@
 static const char undo[] =
     "ALTER TABLE origin DROP COLUMN digest; ALTER TABLE checkpoint DROP COLUMN digest;"
     "DROP TABLE verified; DROP TABLE published; DROP TABLE diverged; DROP TABLE culprit;"
-    "DROP TABLE event;"
+    "DROP TABLE event; DROP TABLE shared_log;"
     "UPDATE origin SET sum = row_sum('origin', job, " CHECKPOINT_COLUMNS ");"
     "UPDATE checkpoint SET sum = row_sum('checkpoint', job, " CHECKPOINT_COLUMNS ");"
     "UPDATE meta SET version = 5, schema_sum ="

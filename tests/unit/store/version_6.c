@@ -10,7 +10,7 @@
 #define META_COLUMNS "version, secret, job_id_max, schema_sum, cluster, starts"
 
 static const char undo[] =
-    "DROP TABLE event;"
+    "DROP TABLE event; DROP TABLE shared_log;"
     "UPDATE meta SET version = 6, schema_sum ="
     " (SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"
     "  FROM (SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name));"
