@@ -300,13 +300,15 @@ static void test_two_coordinators_keep_what_both_acknowledged(void **state)
     check_steps(1, 170);
     reopen();
     check_steps(1, 170);
-    for (uint64_t next = 171; next < 171 + 800 * LIMIT_REPORTED_VALUES;
-         next += 2 * LIMIT_REPORTED_VALUES) { /* with snapshots */
+    uint64_t next = 171;
+    for (int turn = 0; turn < 300; turn++, next += LIMIT_REPORTED_VALUES) { /* with a snapshot */
         assert_true(append(next, LIMIT_REPORTED_VALUES));
-        assert_true(append_as_other(next + LIMIT_REPORTED_VALUES, LIMIT_REPORTED_VALUES));
     }
-    uint64_t last = 170 + 800 * LIMIT_REPORTED_VALUES;
-    check_steps(last - LIMIT_SERIES_POINTS + 1, last);
+    for (int turn = 0; turn < 3; turn++, next += 20) {
+        assert_true(append_as_other(next, 10));
+        assert_true(append(next + 10, 10));
+    }
+    check_steps(next - LIMIT_SERIES_POINTS, next - 1);
     free(other.state);
 }
 
