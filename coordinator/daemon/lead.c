@@ -115,7 +115,7 @@ static bool counts_storage(const struct coordinator_options *options)
            options->keep_for_us > 0 || options->http != NULL;
 }
 
-cadre_status lead_begin(struct daemon *daemon, struct store *store, const struct engine_log *log,
+cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struct engine_log *log,
     struct cadre_error *error)
 {
     CADRE_TRY(open_engine(daemon, store, log, error));

@@ -10,7 +10,7 @@ struct daemon;
 /* Opens the engine over the store, which is the engine's from then on (daemon->engine is not NULL),
  * also when this fails afterwards, and what jobs have in the contents' folder. `log`: NULL, or one
  * that several coordinators share. */
-cadre_status lead_begin(struct daemon *daemon, struct store *store, const struct engine_log *log,
+cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struct engine_log *log,
     struct cadre_error *error);
 
 #endif

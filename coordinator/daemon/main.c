@@ -238,7 +238,7 @@ static void check_times(const struct coordinator_options *options)
 static void begin_leading(struct daemon *daemon, struct store *store, const struct engine_log *log)
 {
     struct cadre_error error = {0};
-    cadre_status status = lead_begin(daemon, store, log, &error);
+    cadre_status status = daemon_lead(daemon, store, log, &error);
     if (status == CADRE_OK) {
         status = server_note_serving(daemon, &error);
     }
@@ -262,7 +262,7 @@ static cadre_status begin(struct daemon *daemon, struct store *store, struct cad
 {
     static const struct shared_ledger_owner owner = {.lead = begin_leading, .step_down = step_down};
     bool shared = daemon->options.ha.address != NULL;
-    cadre_status status = shared ? CADRE_OK : lead_begin(daemon, store, NULL, error);
+    cadre_status status = shared ? CADRE_OK : daemon_lead(daemon, store, NULL, error);
     if (status == CADRE_OK) {
         status = server_open(daemon, metrics_call_end, error);
     }
