@@ -120,7 +120,8 @@ cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struc
 {
     CADRE_TRY(open_engine(daemon, store, log, error));
     load_known_jobs(daemon);
-    CADRE_TRY(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, error));
+    CADRE_TRY(contents_open(
+        daemon->blob_dir, &daemon->file_pool, &daemon->leading, &daemon->contents, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(storage_open(daemon, error));
     }

@@ -13,6 +13,7 @@
 #include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
+#include "coordinator/daemon/shared/shared_metrics.h"
 #include "coordinator/daemon/contents/storage.h"
 
 #define METHODS_MAX 64
@@ -327,6 +328,7 @@ static void show_metrics(void *user, struct http_request *request)
         show_storage(daemon, &out);
     }
     show_calls(daemon, &out);
+    shared_metrics_show(daemon, &out);
     process_metrics(&out, "cadre-coordinator", tls_of(daemon));
     http_answer(request, http_response_exposition(200, HTTP_TYPE_METRICS, &out));
 }

@@ -102,6 +102,7 @@ void replica_note_failure(struct replica *replica, const char *text)
     length = length < sizeof replica->failure ? length : sizeof replica->failure - 1;
     memcpy(replica->failure, text, length);
     replica->failure[length] = '\0';
+    replica->failures++;
 }
 
 static void act_request(struct replica *replica, const struct leadership_action *action)

@@ -163,6 +163,7 @@ static void on_read(
 {
     struct replica *replica = user;
     struct leadership_event event = {.type = LEADERSHIP_EVENT_READ, .read = *read};
+    replica->failure[0] = '\0';
     replica->contents = contents;
     run(replica, &event);
     replica->contents = NULL;
@@ -170,8 +171,10 @@ static void on_read(
 
 static void on_answered(void *user, const struct leadership_answer *answer)
 {
+    struct replica *replica = user;
     struct leadership_event event = {.type = LEADERSHIP_EVENT_ANSWERED, .answer = *answer};
-    run(user, &event);
+    replica->failure[0] = '\0';
+    run(replica, &event);
 }
 
 static void on_unanswered(void *user, uint64_t request, bool no_space, const char *text)
@@ -380,4 +383,5 @@ void replica_show(const struct replica *replica, struct replica_view *ret_view)
     leadership_show(replica->core, &ret_view->core);
     ret_view->leader = etcd_log_leader(replica->log);
     ret_view->failure = replica->failure;
+    ret_view->failures = replica->failures;
 }

@@ -120,7 +120,8 @@ void replica_snapshot_held(struct replica *replica, const struct leadership_snap
 struct replica_view {
     struct leadership_view core;
     const struct leader_value *leader; /* as read last; term 0: none */
-    const char *failure;               /* newest failure of a request to etcd; "": none */
+    const char *failure; /* newest failure of a request to etcd; "": none since the last answer */
+    uint64_t failures;   /* requests to etcd, and watches, that failed */
 };
 
 void replica_show(const struct replica *replica, struct replica_view *ret_view);

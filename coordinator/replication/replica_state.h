@@ -35,6 +35,7 @@ struct replica {
     struct log_leader reported;
     bool in_step, ended, closed;
     char failure[CADRE_ERROR_TEXT_BYTES];
+    uint64_t failures; /* so many were noted */
 };
 
 /* Carries out an action of the core: a request to etcd, or a call of the owner's table. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client in another language, generated from the .proto files, does all that a client does."""
+import json
 import os
 
 from client import CANCELLED, SUCCEEDED, coordinators_pb2, grpc, health_pb2, jobs_pb2, refusal
@@ -123,6 +124,10 @@ def test_a_single_coordinator_leads():
         check_equal((answer.leader, answer.leader_addresses), (leader.name, leader.addresses), "who leads")
         listed = coordinators.List(coordinators_pb2.ListCoordinatorsRequest(), timeout=HANG_S).coordinators
         check_equal(list(listed), [leader], "the list")
+        shown = json.loads(cluster.cadre("coordinators", "--json").stdout)["coordinators"]
+        check_equal([(one["name"], one["leader"], one["lag_entries"]) for one in shown], [(leader.name, True, 0)],
+                    "cadre coordinators --json")
+        check_in(f"{leader.name} ", cluster.cadre("coordinators").stdout.decode(), "the table")
 
 
 def test_health():

@@ -12,6 +12,7 @@
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
+#include "coordinator/daemon/base/leading.h"
 #include "coordinator/daemon/base/login_token.h"
 #include "coordinator/daemon/base/options.h"
 #include "coordinator/engine/engine.h"
@@ -64,6 +65,7 @@ struct daemon {
     struct rpc_health *health;
     struct rpc_reflection *reflection;
     struct engine *engine;
+    struct leading leading;       /* of several coordinators: until when this one leads */
     struct shared_ledger *shared; /* of --ha; NULL: none */
     int lock_fd;
     char *ledger_path;

@@ -15,6 +15,7 @@
 #include "common/rpc/endpoints.h"
 #include "common/wire/methods.h"
 #include "coordinator/daemon/shared/ledger_copy.h"
+#include "coordinator/daemon/shared/shared_members.h"
 #include "coordinator/daemon/shared/waiting_joins.h"
 
 /* A leader that is beyond its time to send is suspended, so what waits for the log is what came
@@ -37,6 +38,7 @@ struct shared_ledger {
     struct replica_known known;
     struct engine_log log;
     struct waiting_joins joins;
+    struct shared_members *members;
     uv_timer_t look; /* at the head of the log: */
     struct log_head head;
     uint64_t moved_us;         /* when it was seen to have changed, by clock_monotonic_us() */
@@ -65,6 +67,12 @@ static cadre_status append(void *user, const struct store_record *records, size_
     CADRE_TRY(log_entry_write(records, count, &shared->packed, error));
     return replica_append(shared->replica, shared->packed.bytes, shared->packed.size,
         waits ? LEADERSHIP_SYNC : LEADERSHIP_LAGGING, &ticket, error);
+}
+
+/* What threads look at before they change shared files. */
+static void note_leading(struct shared_ledger *shared, bool may)
+{
+    leading_set(&shared->daemon->leading, may ? replica_may_send_until_us(shared->replica) : 0);
 }
 
 /* ---- what the replica calls ---- */
@@ -112,8 +120,10 @@ static void on_lead(void *user, uint64_t term)
         .append = append};
     log_event(LOG_LEVEL_INFO, "ledger", "this coordinator leads", LOG_U64("term", term),
         LOG_U64("index", view.core.head.index));
+    note_leading(shared, true);
     shared->owner.lead(shared->daemon, shared->copy.store, &shared->log);
     waiting_joins_end(&shared->joins, shared->own);
+    shared_members_changed(shared->members);
 }
 
 static void on_logged(void *user, uint64_t ticket)
@@ -146,6 +156,7 @@ static void on_resume(void *user)
 static void on_step_down(void *user, const char *text)
 {
     struct shared_ledger *shared = user;
+    note_leading(shared, false);
     log_event(shared->left ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "ledger",
         "this coordinator takes no part any more", LOG_STR("reason", text));
     shared->owner.step_down(shared->daemon, text);
@@ -155,6 +166,7 @@ static void on_refuse(void *user, const char *text)
 {
     struct shared_ledger *shared = user;
     snprintf(shared->refused, sizeof shared->refused, "%s", text);
+    shared_members_changed(shared->members);
     log_event(LOG_LEVEL_ERROR, "ledger", "this coordinator takes no part until somebody has looked",
         LOG_STR("reason", text));
 }
@@ -181,6 +193,7 @@ static void on_leader_changed(void *user, const struct leader_value *leader)
             LOG_STR("name", leader->name), LOG_STR("addresses", leader->addresses),
             LOG_U64("term", leader->leader.term));
     }
+    shared_members_changed(shared->members);
 }
 
 static const struct replica_ops replica_table = {.apply = on_apply,
@@ -318,6 +331,7 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
 static void close_shared(struct shared_ledger *shared)
 {
     waiting_joins_close(&shared->joins);
+    shared_members_close(shared->members);
     replica_close(shared->replica);
     etcd_close(shared->etcd);
     rpc_tls_close(shared->tls);
@@ -340,12 +354,16 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
     }
     shared->daemon = daemon;
     shared->owner = *owner;
+    note_leading(shared, false);
     shared->copy = (struct ledger_copy){.path = daemon->ledger_path, .store = store};
     find_name(shared);
     waiting_joins_open(&shared->joins, rpc_loop_uv(daemon->loop));
     cadre_status status = open_etcd(shared, error);
     if (status == CADRE_OK) {
         status = open_replica(shared, error);
+    }
+    if (status == CADRE_OK) {
+        status = shared_members_open(daemon, shared->etcd, &shared->members, error);
     }
     start_looking(shared);
     daemon->shared = shared;
@@ -404,6 +422,7 @@ void shared_ledger_turn(struct daemon *daemon)
         return;
     }
     bool may = !shared->left && shared_ledger_may_send(daemon);
+    note_leading(shared, may);
     if (!may && !shared->suspended) {
         suspend(shared);
     } else if (may && shared->suspended) {
@@ -488,6 +507,7 @@ bool shared_ledger_leave(struct daemon *daemon)
         return false;
     }
     shared->left = true;
+    note_leading(shared, false);
     replica_leave(shared->replica);
     return true;
 }
@@ -508,4 +528,63 @@ const char *shared_ledger_trouble(const struct daemon *daemon)
     struct replica_view view;
     replica_show(shared->replica, &view);
     return view.failure;
+}
+
+/* The name and addresses of the one that leads now; "": none is known to. */
+static void name_leader(const struct replica_view *view, struct leader_response *ret_response)
+{
+    bool known =
+        view->leader != NULL && view->leader->leader.term > 0 && !view->leader->leader.left;
+    ret_response->leader = known ? view->leader->name : "";
+    ret_response->leader_addresses = known ? view->leader->addresses : "";
+}
+
+static const char *state_word(enum leadership_state state)
+{
+    static const char *const words[] = {[LEADERSHIP_FOLLOWER] = COORDINATOR_FOLLOWER,
+        [LEADERSHIP_CANDIDATE] = COORDINATOR_CANDIDATE,
+        [LEADERSHIP_CATCHING_UP] = COORDINATOR_CATCHING_UP,
+        [LEADERSHIP_LEADING] = COORDINATOR_LEADING,
+        [LEADERSHIP_SUSPENDED] = COORDINATOR_SUSPENDED,
+        [LEADERSHIP_LEAVING] = COORDINATOR_LEAVING,
+        [LEADERSHIP_REFUSED] = COORDINATOR_REFUSED};
+    bool known = (size_t)state < CADRE_COUNT_OF(words) && words[state] != NULL;
+    return known ? words[state] : COORDINATOR_LEAVING;
+}
+
+void shared_ledger_describe(const struct daemon *daemon, struct leader_response *ret_response)
+{
+    const struct shared_ledger *shared = daemon->shared;
+    const char *advertised = daemon->options.ha.advertise;
+    struct replica_view view;
+    replica_show(shared->replica, &view);
+    uint64_t now_us = clock_boot_us();
+    uint64_t until_us = replica_may_send_until_us(shared->replica);
+    bool leads = daemon->engine != NULL && now_us < until_us;
+    *ret_response =
+        (struct leader_response){.self = {.name = shared->name,
+                                     .addresses = advertised != NULL ? advertised : shared->own,
+                                     .state = state_word(view.core.state),
+                                     .text = shared_ledger_trouble(daemon),
+                                     .leads = leads,
+                                     .applied = view.core.applied.index,
+                                     .head = view.core.head.index,
+                                     .version = CADRE_VERSION},
+            .may_lead_us = leads ? until_us - now_us : 0};
+    name_leader(&view, ret_response);
+    if (view.core.leader.term > 0) {
+        ret_response->self.term = (struct term){.cluster = shared->known.cluster_id.low,
+            .start = view.core.leader.term,
+            .nonce = view.core.leader.nonce.low};
+        ret_response->self.since_us = view.leader != NULL ? view.leader->since_us : 0;
+    }
+}
+
+size_t shared_ledger_list(
+    const struct daemon *daemon, struct coordinator_info ret_infos[LIMIT_COORDINATORS])
+{
+    struct leader_response own;
+    shared_ledger_describe(daemon, &own);
+    return shared_members_list(
+        daemon->shared->members, &own.self, own.leader, daemon->arena, ret_infos);
 }

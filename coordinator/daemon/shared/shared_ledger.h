@@ -7,6 +7,8 @@
 #define CADRE_COORDINATOR_DAEMON_SHARED_SHARED_LEDGER_H
 
 #include "coordinator/daemon/base/daemon.h"
+#include "common/model/coordinator_message.h"
+#include "common/model/limits.h"
 #include "coordinator/replication/replica.h"
 #include "coordinator/store/store.h"
 
@@ -53,6 +55,11 @@ void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term);
  * end, without --ha or when it was refused. */
 bool shared_ledger_leave(struct daemon *daemon);
 
+/* What Coordinators.Leader answers, and what it knows of all. The texts are of the daemon, and in
+ * daemon->arena, until the next turn. Only with --ha. */
+void shared_ledger_describe(const struct daemon *daemon, struct leader_response *ret_response);
+size_t shared_ledger_list(
+    const struct daemon *daemon, struct coordinator_info ret_infos[LIMIT_COORDINATORS]);
 /* Its state, for people and metrics. Only with --ha. */
 void shared_ledger_show(const struct daemon *daemon, struct replica_view *ret_view);
 /* A sentence about a coordinator that cannot lead or follow now; "": none. */

@@ -15,17 +15,25 @@ static void on_timer(uv_timer_t *timer)
 
 void waiting_joins_open(struct waiting_joins *waiting, uv_loop_t *loop)
 {
-    uv_timer_init(loop, &waiting->timer);
-    waiting->timer.data = waiting;
-    waiting->open = true;
+    waiting->timer = malloc(sizeof *waiting->timer);
+    if (waiting->timer != NULL) {
+        uv_timer_init(loop, waiting->timer);
+        waiting->timer->data = waiting;
+    }
+}
+
+/* libuv uses the handle until then. */
+static void on_closed(uv_handle_t *timer)
+{
+    free(timer);
 }
 
 void waiting_joins_close(struct waiting_joins *waiting)
 {
-    if (waiting->open) {
-        uv_close((uv_handle_t *)&waiting->timer, NULL);
+    if (waiting->timer != NULL) {
+        uv_close((uv_handle_t *)waiting->timer, on_closed);
     }
-    waiting->open = false;
+    waiting->timer = NULL;
     free(waiting->calls);
     waiting->calls = NULL;
     waiting->count = 0;
@@ -34,6 +42,9 @@ void waiting_joins_close(struct waiting_joins *waiting)
 
 bool waiting_joins_add(struct waiting_joins *waiting, struct rpc_call *call)
 {
+    if (waiting->timer == NULL) {
+        return false;
+    }
     if (waiting->count == waiting->capacity) {
         size_t capacity = waiting->capacity > 0 ? waiting->capacity * 2 : 64;
         struct rpc_call **grown =
@@ -48,7 +59,7 @@ bool waiting_joins_add(struct waiting_joins *waiting, struct rpc_call *call)
     }
     waiting->calls[waiting->count++] = call;
     if (waiting->count == 1) {
-        uv_timer_start(&waiting->timer, on_timer, WAIT_MS, 0);
+        uv_timer_start(waiting->timer, on_timer, WAIT_MS, 0);
     }
     return true;
 }
@@ -73,7 +84,7 @@ void waiting_joins_end(struct waiting_joins *waiting, const char *leader)
             leader[0] != '\0' ? "another coordinator leads: join that one"
                               : "it is not known yet which coordinator leads: try again");
     }
-    if (waiting->open) {
-        uv_timer_stop(&waiting->timer);
+    if (waiting->timer != NULL) {
+        uv_timer_stop(waiting->timer);
     }
 }

@@ -14,8 +14,7 @@
 struct waiting_joins {
     struct rpc_call **calls;
     size_t count, capacity;
-    uv_timer_t timer;
-    bool open;
+    uv_timer_t *timer; /* NULL: not open */
 };
 
 /* Their longest wait begins with the first of them; then they end without an address, and the

@@ -26,6 +26,7 @@ struct engine {
     struct fake_job jobs[FAKE_JOBS_MAX]; /* oldest first */
     uint32_t job_count;
     bool broken;
+    uint64_t nonce; /* of its term */
     uint64_t log_bytes;
     struct job_id damaged_job; /* by the last engine_checkpoint_damaged */
     uint64_t damaged_position;
