@@ -16,6 +16,7 @@
 #include "common/wire/methods.h"
 #include "coordinator/daemon/shared/ledger_copy.h"
 #include "coordinator/daemon/shared/shared_members.h"
+#include "coordinator/daemon/shared/snapshot_files.h"
 #include "coordinator/daemon/shared/waiting_joins.h"
 
 /* A leader that is beyond its time to send is suspended, so what waits for the log is what came
@@ -39,6 +40,7 @@ struct shared_ledger {
     struct engine_log log;
     struct waiting_joins joins;
     struct shared_members *members;
+    struct snapshot_files *snapshots;
     uv_timer_t look; /* at the head of the log: */
     struct log_head head;
     uint64_t moved_us;         /* when it was seen to have changed, by clock_monotonic_us() */
@@ -100,11 +102,64 @@ static cadre_status on_discard(void *user, struct cadre_error *error)
     return ledger_copy_discard(&shared->copy, error);
 }
 
-static void on_fetch_snapshot(void *user, const struct leadership_position *after)
+/* ---- snapshots ---- */
+
+static void on_made(
+    void *user, const struct replica_snapshot *snapshot, const struct cadre_error *error)
 {
     struct shared_ledger *shared = user;
-    (void)after;
-    replica_snapshot_installed(shared->replica, &(struct leadership_position){.index = 0});
+    struct replica_snapshot held = *snapshot;
+    if (error->code != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "ledger",
+            "no snapshot of the ledger could be made, and the log in etcd grows",
+            LOG_STR("reason", error->text));
+        held.at.index = 0;
+    } else {
+        log_event(LOG_LEVEL_INFO, "ledger", "a snapshot of the ledger is made",
+            LOG_U64("index", held.at.index), LOG_U64("bytes", held.size));
+    }
+    replica_snapshot_held(shared->replica, &held);
+}
+
+static void on_fetched(void *user, const struct replica_snapshot *snapshot, const char *path,
+    const struct cadre_error *fetched)
+{
+    struct shared_ledger *shared = user;
+    struct leadership_position at = snapshot->at;
+    struct cadre_error error = *fetched;
+    if (error.code != CADRE_OK ||
+        ledger_copy_install(&shared->copy, path, snapshot, &shared->known, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "ledger",
+            "the snapshot that this coordinator needs could not be installed",
+            LOG_U64("index", at.index), LOG_STR("reason", error.text));
+        at.index = 0;
+    }
+    if (shared->copy.store == NULL) {
+        daemon_fail(shared->daemon, &error);
+        return;
+    }
+    replica_snapshot_installed(shared->replica, &at);
+}
+
+static void on_fetch_snapshot(void *user, const struct replica_snapshot *snapshot)
+{
+    struct shared_ledger *shared = user;
+    log_event(LOG_LEVEL_INFO, "ledger",
+        "the log in etcd begins behind this coordinator's ledger, which a snapshot replaces",
+        LOG_U64("index", snapshot->at.index));
+    snapshot_files_fetch(shared->snapshots, snapshot);
+}
+
+static void on_make_snapshot(void *user, const struct leadership_position *at)
+{
+    struct shared_ledger *shared = user;
+    snapshot_files_make(shared->snapshots, shared->copy.store, at);
+}
+
+static void on_snapshot_stored(void *user, uint64_t index)
+{
+    struct shared_ledger *shared = user;
+    snapshot_files_remove_older(shared->snapshots, index);
 }
 
 static void on_lead(void *user, uint64_t term)
@@ -200,6 +255,8 @@ static const struct replica_ops replica_table = {.apply = on_apply,
     .store_known = on_store_known,
     .discard = on_discard,
     .fetch_snapshot = on_fetch_snapshot,
+    .make_snapshot = on_make_snapshot,
+    .snapshot_stored = on_snapshot_stored,
     .lead = on_lead,
     .logged = on_logged,
     .suspend = on_suspend,
@@ -321,6 +378,9 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
         .margin_us = MARGIN_US,
         .lag_us = LAG_US,
         .tickets_max = TICKETS_MAX,
+        .snapshot_bytes = ha->snapshot_bytes,
+        .snapshot_us = ha->snapshot_us,
+        .keep_us = ha->keep_us,
         .ops = &replica_table,
         .user = shared};
     CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
@@ -328,10 +388,20 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
     return replica_open(daemon->loop, &options, &shared->replica, error);
 }
 
+static cadre_status open_snapshots(struct shared_ledger *shared, struct cadre_error *error)
+{
+    struct daemon *daemon = shared->daemon;
+    const struct snapshot_files_owner owner = {
+        .made = on_made, .fetched = on_fetched, .user = shared};
+    return snapshot_files_open(daemon->options.contents_dir, daemon->options.state_dir,
+        &daemon->file_pool, &owner, &shared->snapshots, error);
+}
+
 static void close_shared(struct shared_ledger *shared)
 {
     waiting_joins_close(&shared->joins);
     shared_members_close(shared->members);
+    snapshot_files_close(shared->snapshots);
     replica_close(shared->replica);
     etcd_close(shared->etcd);
     rpc_tls_close(shared->tls);
@@ -361,6 +431,9 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
     cadre_status status = open_etcd(shared, error);
     if (status == CADRE_OK) {
         status = open_replica(shared, error);
+    }
+    if (status == CADRE_OK) {
+        status = open_snapshots(shared, error);
     }
     if (status == CADRE_OK) {
         status = shared_members_open(daemon, shared->etcd, &shared->members, error);
