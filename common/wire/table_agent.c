@@ -33,6 +33,7 @@ ROWS(AgentHello) = {
     COPY(AgentHello, orphan_us),
     MESSAGE_OR_NONE(AgentHello, gpus, Gpus),
     MESSAGE_OR_NONE(AgentHello, seen, Term),
+    COPY(AgentHello, seen_index),
     JOBS(AgentHello, kept, kept_count, AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER)),
     MESSAGES(AgentHello, tasks, TaskRef, tasks, task_count, LIMIT_SLOTS_PER_WORKER),
 };
@@ -184,6 +185,8 @@ ROWS(AgentWelcome) = {
     NUMBER(AgentWelcome, lease_us, 1, INT64_MAX),
     MESSAGE_OR_NONE(AgentWelcome, term, Term),
     COPY(AgentWelcome, protocol_version),
+    SPAN(AgentWelcome, silence_us),
+    COPY(AgentWelcome, log_index),
 };
 static TABLE(AgentWelcome, agent_welcome);
 
@@ -262,6 +265,13 @@ ROWS(AgentForget) = {
 };
 static TABLE(AgentForget, agent_forget);
 
+WIRE_MODEL(AgentKeepalive, struct agent_keepalive);
+
+ROWS(AgentKeepalive) = {
+    COPY(AgentKeepalive, log_index),
+};
+static TABLE(AgentKeepalive, agent_keepalive);
+
 ROWS(AgentDownMembers) = {
     MEMBER(
         AgentDown, welcome, AgentWelcome, welcome, AGENT_DOWN__MESSAGE_WELCOME, AGENT_DOWN_WELCOME),
@@ -273,6 +283,8 @@ ROWS(AgentDownMembers) = {
     MEMBER(
         AgentDown, log_ack, AgentLogAck, log_ack, AGENT_DOWN__MESSAGE_LOG_ACK, AGENT_DOWN_LOG_ACK),
     MEMBER(AgentDown, forget, AgentForget, forget, AGENT_DOWN__MESSAGE_FORGET, AGENT_DOWN_FORGET),
+    MEMBER(AgentDown, keepalive, AgentKeepalive, keepalive, AGENT_DOWN__MESSAGE_KEEPALIVE,
+        AGENT_DOWN_KEEPALIVE),
 };
 TABLE_OF(
     AgentDown, agent_down, ONEOF(AgentDown, AgentDownMembers), .limit_bytes = LIMIT_FRAME_BYTES);

@@ -21,6 +21,7 @@
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/jobs.h"
+#include "coordinator/daemon/keepalive.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/logs/logs.h"
@@ -358,6 +359,7 @@ static void close_daemon(struct daemon *daemon)
         if (daemon->disk.timer.data != NULL) {
             disk_close(daemon);
         }
+        keepalive_close(daemon);
         file_work_pool_wait(&daemon->file_pool);
         series_free(daemon);
         uv_close((uv_handle_t *)&daemon->tick, NULL);
