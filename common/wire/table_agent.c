@@ -4,7 +4,7 @@
 
 /* ---- up ---- */
 
-/* Only a listing omits some GPUs. */
+/* Only a listing omits some GPUs. An index is one of a term. */
 static void hello_after_take(struct decoder *decoder, const void *wire, void *model)
 {
     (void)wire;
@@ -13,6 +13,8 @@ static void hello_after_take(struct decoder *decoder, const void *wire, void *mo
         decode_number(decoder, "protocol_newest", hello->protocol_newest, hello->protocol_version,
             UINT32_MAX);
     }
+    decode_number(
+        decoder, "seen_index", hello->seen_index, 0, hello->seen.cluster != 0 ? UINT64_MAX : 0);
     decoder->path.message = "Gpus";
     decode_number(decoder, "omitted", hello->gpus.omitted, 0, 0);
 }
@@ -33,7 +35,7 @@ ROWS(AgentHello) = {
     COPY(AgentHello, orphan_us),
     MESSAGE_OR_NONE(AgentHello, gpus, Gpus),
     MESSAGE_OR_NONE(AgentHello, seen, Term),
-    COPY(AgentHello, seen_index),
+    COPY(AgentHello, seen_index), /* not 0 only with `seen` */
     JOBS(AgentHello, kept, kept_count, AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER)),
     MESSAGES(AgentHello, tasks, TaskRef, tasks, task_count, LIMIT_SLOTS_PER_WORKER),
 };

@@ -98,7 +98,7 @@ static void daemon_term_keep(struct daemon *daemon, const struct agent_welcome *
 
 void term_note_index(struct daemon *daemon, uint64_t log_index)
 {
-    if (log_index > daemon->log_index) {
+    if (daemon->term.cluster != 0 && log_index > daemon->log_index) {
         daemon->log_index = log_index;
         agent_set_term(daemon->agent, &daemon->term, log_index);
     }
