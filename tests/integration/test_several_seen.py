@@ -69,6 +69,7 @@ def test_each_line_is_there_once():
         cluster.client.wait_running(job)
         with subprocess.Popen([program("cadre"), "logs", "-f", str(job)], stdout=subprocess.PIPE,
                               env=clean_environment() | {"CADRE_COORDINATOR": cluster.address}) as follower:
+            first = follower.stdout.readline()
             for _ in range(2):
                 seen = len(cluster.client.log(job))
                 leader = cluster.leader()
@@ -78,7 +79,7 @@ def test_each_line_is_there_once():
                 leader.start()
             open(end, "wb").close()
             check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job")
-            followed = follower.communicate(timeout=HANG_S)[0].decode()
+            followed = (first + follower.communicate(timeout=HANG_S)[0]).decode()
         kept = cluster.client.log(job).decode()
         check_equal(kept, numbered(kept.count("\n")), "the log")
         check_equal(followed, kept, "what a client that followed has")

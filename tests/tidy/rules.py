@@ -77,7 +77,7 @@ LAYERS = {
                                    "common/checkpoint/content.h", "coordinator/engine/engine.h",
                                    "coordinator/engine/counts.h", "coordinator/store/store.h",
                                    "coordinator/daemon/"],
-    "coordinator/daemon/shared/": WIRE + ["common/rpc/", "common/etcd/etcd.h", "coordinator/engine/engine.h",
+    "coordinator/daemon/shared/": WIRE + ["common/rpc/", "common/etcd/etcd.h", "common/http/exposition.h", "coordinator/engine/engine.h",
                                           "coordinator/entries/log_entry.h", "coordinator/replication/replica.h",
                                           "coordinator/store/store.h", "coordinator/daemon/base/",
                                           "coordinator/daemon/shared/"],
