@@ -26,8 +26,9 @@
     ROW(.name = #f, .kind = ROW_BYTES, .size = sizeof OF_MODEL(m, member),                         \
         .wire = AT_WIRE_IS(m, f, ProtobufCBinaryData),                                             \
         .model = AT_MODEL(m, member) + CHECKED_IS(OF_MODEL(m, member)[0], uint8_t))
-#define MESSAGE_AS(m, f, M, member)         ROW(MEMBER_ROW(m, f, M, member))
-#define MESSAGE_OR_NONE_AS(m, f, M, member) ROW(MEMBER_ROW(m, f, M, member), .when = WHEN_GIVEN)
+#define MESSAGE_AS(m, f, M, member)          ROW(MEMBER_ROW(m, f, M, member))
+#define MESSAGE_OR_NONE_AS(m, f, M, member)  ROW(MEMBER_ROW(m, f, M, member), .when = WHEN_GIVEN)
+#define MESSAGE_IF_AS(m, f, M, member, flag) ROW(MEMBER_ROW(m, f, M, member), FLAG_ROW(m, flag))
 
 WIRE_MODEL(LedgerPlacement, struct ledger_placement);
 
@@ -40,19 +41,19 @@ ROWS(LedgerPlacement) = {
 };
 static TABLE(LedgerPlacement, ledger_placement);
 
-WIRE_MODEL(LedgerOrigin, struct ledger_record);
+WIRE_MODEL(LedgerCheckpoint, struct core_checkpoint);
 
-ROWS(LedgerOrigin) = {
-    COPY_AS(LedgerOrigin, number, core.submitted.checkpoint.generation.number),
-    COPY_AS(LedgerOrigin, nonce, core.submitted.checkpoint.generation.nonce),
-    COPY_AS(LedgerOrigin, position, core.submitted.checkpoint.position),
-    BOOL_AS(LedgerOrigin, shared, core.submitted.checkpoint.shared),
-    TEXT_AS(LedgerOrigin, path, core.submitted.checkpoint.path, decode_path_or_empty, false),
-    COPY_AS(LedgerOrigin, manifest_bytes, core.submitted.checkpoint.manifest_bytes),
-    BYTES_AS(LedgerOrigin, manifest_sha256, core.submitted.checkpoint.manifest_sha256),
-    COPY_AS(LedgerOrigin, digest, core.submitted.checkpoint.digest),
+ROWS(LedgerCheckpoint) = {
+    COPY_AS(LedgerCheckpoint, number, generation.number),
+    COPY_AS(LedgerCheckpoint, nonce, generation.nonce),
+    COPY(LedgerCheckpoint, position),
+    BOOL(LedgerCheckpoint, shared),
+    TEXT_AS(LedgerCheckpoint, path, path, decode_path_or_empty, false),
+    COPY(LedgerCheckpoint, manifest_bytes),
+    BYTES(LedgerCheckpoint, manifest_sha256),
+    COPY(LedgerCheckpoint, digest),
 };
-static TABLE(LedgerOrigin, ledger_origin);
+static TABLE(LedgerCheckpoint, ledger_checkpoint);
 
 WIRE_MODEL(LedgerSubmitted, struct ledger_record);
 
@@ -67,7 +68,8 @@ ROWS(LedgerSubmitted) = {
     MESSAGE_OR_NONE_AS(LedgerSubmitted, ps_job, PsJob, core.submitted.spec.ps_job),
     COPY_AS(LedgerSubmitted, gpus, core.submitted.spec.gpus),
     COPY_AS(LedgerSubmitted, time_limit_us, core.submitted.spec.time_limit_us),
-    INLINE_IF(LedgerSubmitted, origin, LedgerOrigin, core.submitted.restores),
+    MESSAGE_IF_AS(LedgerSubmitted, origin, LedgerCheckpoint, core.submitted.checkpoint,
+        core.submitted.restores),
 };
 static TABLE(LedgerSubmitted, ledger_submitted);
 
@@ -174,20 +176,6 @@ ROWS(LedgerEndOfData) = {
     BOOL_AS(LedgerEndOfData, nested, core.end_of_data.nested),
 };
 static TABLE(LedgerEndOfData, ledger_end_of_data);
-
-WIRE_MODEL(LedgerCheckpoint, struct ledger_record);
-
-ROWS(LedgerCheckpoint) = {
-    COPY_AS(LedgerCheckpoint, number, core.checkpoint.generation.number),
-    COPY_AS(LedgerCheckpoint, nonce, core.checkpoint.generation.nonce),
-    COPY_AS(LedgerCheckpoint, position, core.checkpoint.position),
-    BOOL_AS(LedgerCheckpoint, shared, core.checkpoint.shared),
-    TEXT_AS(LedgerCheckpoint, path, core.checkpoint.path, decode_path_or_empty, false),
-    COPY_AS(LedgerCheckpoint, manifest_bytes, core.checkpoint.manifest_bytes),
-    BYTES_AS(LedgerCheckpoint, manifest_sha256, core.checkpoint.manifest_sha256),
-    COPY_AS(LedgerCheckpoint, digest, core.checkpoint.digest),
-};
-static TABLE(LedgerCheckpoint, ledger_checkpoint);
 
 WIRE_MODEL(LedgerDone, struct ledger_record);
 
@@ -344,8 +332,8 @@ static const struct wire_row rows_LedgerRecordMessage[] = {
         LedgerRecord, stream, LedgerStream, LEDGER_RECORD__MESSAGE_STREAM, CORE_RECORD_STREAM),
     MEMBER_INLINE(LedgerRecord, end_of_data, LedgerEndOfData, LEDGER_RECORD__MESSAGE_END_OF_DATA,
         CORE_RECORD_END_OF_DATA),
-    MEMBER_INLINE(LedgerRecord, checkpoint, LedgerCheckpoint, LEDGER_RECORD__MESSAGE_CHECKPOINT,
-        CORE_RECORD_CHECKPOINT),
+    MEMBER(LedgerRecord, checkpoint, LedgerCheckpoint, core.checkpoint,
+        LEDGER_RECORD__MESSAGE_CHECKPOINT, CORE_RECORD_CHECKPOINT),
     MEMBER_INLINE(LedgerRecord, done, LedgerDone, LEDGER_RECORD__MESSAGE_DONE, CORE_RECORD_DONE),
     MEMBER_INLINE(LedgerRecord, task_exit, LedgerTaskExit, LEDGER_RECORD__MESSAGE_TASK_EXIT,
         CORE_RECORD_TASK_EXIT),
@@ -363,8 +351,8 @@ static const struct wire_row rows_LedgerRecordMessage[] = {
         CORE_RECORD_UNDRAINED),
     MEMBER_INLINE(LedgerRecord, checkpoint_lost, LedgerCheckpointLost,
         LEDGER_RECORD__MESSAGE_CHECKPOINT_LOST, CORE_RECORD_CHECKPOINT_LOST),
-    MEMBER_INLINE(
-        LedgerRecord, origin, LedgerCheckpoint, LEDGER_RECORD__MESSAGE_ORIGIN, CORE_RECORD_ORIGIN),
+    MEMBER(LedgerRecord, origin, LedgerCheckpoint, core.checkpoint, LEDGER_RECORD__MESSAGE_ORIGIN,
+        CORE_RECORD_ORIGIN),
     MEMBER_INLINE(LedgerRecord, published, LedgerPublished, LEDGER_RECORD__MESSAGE_PUBLISHED,
         CORE_RECORD_PUBLISHED),
     MEMBER_INLINE(LedgerRecord, diverged, LedgerDiverged, LEDGER_RECORD__MESSAGE_DIVERGED,

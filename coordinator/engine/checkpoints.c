@@ -4,34 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
 
-/* Of a job that ended no record waits to be stored. Without room on the disk the checkpoint is
- * dropped all the same: the next reader after a start finds the damage again. */
+/* Of a job that ended, which the core does not know. A job that is going loses it anyway, and no
+ * record may follow that of its removal. */
 static void forget_damaged(
-    struct engine *engine, struct directory_entry *entry, uint64_t position, const char *why)
+    struct engine *engine, const struct directory_entry *entry, uint64_t position, const char *why)
 {
-    struct core_record record = {
-        .type = CORE_RECORD_CHECKPOINT_LOST, .sync = true, .job = entry->id};
-    const struct history_event event = {.time_us = clock_wall_us(),
-        .kind = HISTORY_CHECKPOINT_LOST,
-        .generation = entry->generation,
-        .position = position,
-        .slot = HISTORY_SLOT_NONE,
-        .worker = "",
-        .roster = "",
-        .text = why};
-    const struct store_record stored[] = {{.record = &record}, {.event = &event, .job = entry->id}};
-    struct cadre_error error = {0};
-    record.lost.position = position;
-    snprintf(record.lost.why, sizeof record.lost.why, "%s", why);
-    cadre_status status = engine->store->ops->commit(engine->store, stored, 2, true, &error);
-    if (status != CADRE_OK && status != CADRE_RESOURCE_EXHAUSTED) {
-        engine_break(engine, &error);
-        return;
+    struct core_record record = {.type = CORE_RECORD_CHECKPOINT_LOST,
+        .sync = true,
+        .job = entry->id,
+        .lost.position = position};
+    if (!entry->going) {
+        snprintf(record.lost.why, sizeof record.lost.why, "%s", why);
+        engine_add_record(engine, &record);
     }
-    directory_checkpoint_lose(entry, &record.lost);
 }
 
 static bool has_own(const struct directory_entry *entry, uint64_t position)
@@ -145,6 +132,12 @@ cadre_status engine_each_checkpoint(struct engine *engine,
         /* Another job's, which may be removed: kept until this one has its own. */
         if (entry->restores && entry->checkpoint_count == 0) {
             visit(user, entry->id, &entry->origin);
+        }
+    }
+    const struct delayed_item *item;
+    for (size_t i = 0; (item = delayed_at(&engine->log.delayed, i)) != NULL; i++) {
+        if (item->kind == DELAYED_DROPPED) {
+            visit(user, item->job, (const struct core_checkpoint *)(const void *)item->bytes);
         }
     }
     return CADRE_OK;

@@ -67,6 +67,11 @@ bool delayed_take(struct delayed *delayed, uint64_t stored, struct delayed_item 
     return true;
 }
 
+const struct delayed_item *delayed_at(const struct delayed *delayed, size_t i)
+{
+    return i < delayed->count ? at(delayed, i) : NULL;
+}
+
 void delayed_free(struct delayed *delayed)
 {
     for (size_t i = 0; i < delayed->count; i++) {

@@ -48,6 +48,8 @@ bool delayed_add(
 /* Removes the oldest item, if the entry that it waits for is among the first `stored`: its bytes
  * are then the caller's to free. */
 bool delayed_take(struct delayed *delayed, uint64_t stored, struct delayed_item *ret_item);
+/* The i-th item from the oldest one on, from 0; NULL: there are not so many. */
+const struct delayed_item *delayed_at(const struct delayed *delayed, size_t i);
 void delayed_free(struct delayed *delayed);
 
 #endif

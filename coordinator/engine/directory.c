@@ -264,11 +264,19 @@ void directory_note_ended(struct directory *directory)
     directory->ended++;
 }
 
+void directory_note_going(struct directory *directory, struct directory_entry *entry)
+{
+    CADRE_ASSERT(!entry->going && job_state_is_final(entry->state));
+    entry->going = true;
+    directory->going++;
+}
+
 void directory_remove(struct directory *directory, struct job_id id)
 {
     size_t at = lower_bound(directory, id);
     CADRE_ASSERT(at < directory->count && directory->entries[at]->id.n == id.n);
     directory->ended -= job_state_is_final(directory->entries[at]->state) ? 1 : 0;
+    directory->going -= directory->entries[at]->going ? 1 : 0;
     directory_requests_remove(&directory->requests, directory->entries[at]);
     directory_entry_free(directory->entries[at]);
     memmove(&directory->entries[at], &directory->entries[at + 1],

@@ -80,6 +80,7 @@ struct directory_entry {
     struct directory_shards shards;
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
+    bool going;        /* that it is removed is not stored yet in the shared log */
     struct newest_messages newest;
     struct lagging_newest lagging; /* of its records in the engine's `lagging` */
     uint64_t entry; /* of the log, that the newest delayed message of the job waits for */
@@ -96,6 +97,7 @@ struct directory_entry {
 struct directory {
     struct directory_entry **entries; /* in order of id */
     size_t ended;                     /* of them, jobs that directory_note_ended was called for */
+    size_t going;                     /* of these, jobs that are going */
     size_t count;
     size_t capacity;
     struct directory_requests requests; /* of the entries that have one */
@@ -131,6 +133,9 @@ struct directory_entry *directory_find_request(
 
 /* The entry has its final state now, or was added with it. */
 void directory_note_ended(struct directory *directory);
+
+/* The entry of a job that ended is removed soon: once. */
+void directory_note_going(struct directory *directory, struct directory_entry *entry);
 
 /* Frees the entry of a job that ended. */
 void directory_remove(struct directory *directory, struct job_id id);

@@ -364,6 +364,9 @@ uint64_t engine_wake_us(const struct engine *engine)
     if (engine->hold.held) {
         return engine->hold.retry_at_us;
     }
+    if (engine->removals.asked > 0) {
+        return engine->now_us;
+    }
     uint64_t wake_us = hold_real_time(&engine->hold, core_wake_us(engine->core));
     uint64_t sync_us = engine_sync_due_us(engine);
     return wake_us < sync_us ? wake_us : sync_us;

@@ -19,8 +19,8 @@ struct engine;
 
 /* A log that several coordinators share, of which this one is the leader. Its entries take the
  * place of the commits of turns: the engine numbers them from 1, and its store gets the records of
- * an entry from the log's reader, as those of the other coordinators do. Outside a turn
- * engine_forget_job() and engine_checkpoint_damaged() still write to the store alone. */
+ * an entry from the log's reader, as those of the other coordinators do. The engine writes nothing
+ * to the store itself. */
 struct engine_log {
     void *user;
     struct term term; /* of this leadership */
@@ -59,7 +59,7 @@ struct engine_sink {
     void (*job_changed)(void *user, struct job_id job);
     void (*job_forgotten)(void *user, struct job_id job); /* its logs and outputs may be removed */
     /* A published checkpoint is beyond what the job keeps, and is dropped: its contents may be
-     * removed. */
+     * removed. With a shared log this and job_forgotten come when the entry is stored. */
     void (*checkpoint_dropped)(
         void *user, struct job_id job, const struct core_checkpoint *checkpoint);
 };
@@ -126,10 +126,12 @@ void engine_tick(struct engine *engine, uint64_t now_us);
  * it (see retry_us): the turn is held, and goes on. */
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error);
 
-/* Whether it ended, and no message of it waits for the next flush. */
+/* Whether it ended, no message of it waits for the next flush, and it is not going already. */
 bool engine_job_may_go(const struct engine *engine, struct job_id job);
 /* Removes such a job at once, as one beyond keep_jobs; sink->job_forgotten comes before it returns.
- * Not from inside the sink. On an error the engine must be closed. */
+ * With a shared log its removal is recorded by the next flush: the job stays, and is going, until
+ * that entry is stored, and sink->job_forgotten comes then. Not from inside the sink. On an error
+ * the engine must be closed. */
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error);
 /* True while a turn is held, and why. Events are taken, nothing is sent, and for the core no time
  * passes. The front refuses requests that change something. Readers go on: they show no job, and no
@@ -209,7 +211,8 @@ bool engine_begins_at(
     struct engine *engine, struct job_id job, struct core_checkpoint *ret_checkpoint);
 
 /* Every checkpoint that is kept, of all jobs: it keeps its contents at the coordinator. One that a
- * job goes on from is given under that job too. */
+ * job goes on from is given under that job too, and with a shared log those whose removal is not
+ * stored yet. */
 cadre_status engine_each_checkpoint(struct engine *engine,
     void (*visit)(void *user, struct job_id job, const struct core_checkpoint *checkpoint),
     void *user, struct cadre_error *error);

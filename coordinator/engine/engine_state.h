@@ -31,10 +31,12 @@ struct turn_placements {
     struct placements of;
 };
 
-/* What is not kept any more: recorded with the turn, and removed once that is sent. */
+/* What is not kept any more: recorded with the turn, and removed once that is sent, or once the
+ * entry of the shared log is stored. */
 struct turn_removals {
     struct core_record *items;
     size_t count;
+    size_t asked; /* the first of them: engine_forget_job() asked for them */
     size_t capacity;
 };
 
@@ -174,6 +176,8 @@ void engine_break(struct engine *engine, const struct cadre_error *error);
 void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text);
 /* turn.c: likewise OK, with a job. */
 void engine_answer_job(struct engine *engine, struct call_id call, struct job_id job);
+/* turn.c: a record of a job that ended, of which the core knows nothing. */
+void engine_add_record(struct engine *engine, const struct core_record *record);
 
 /* turn.c: the worker keeps memory or files of a job that does not run. */
 void engine_add_forget(struct engine *engine, struct job_id job, struct link_id link);

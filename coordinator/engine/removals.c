@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is not kept any more: checkpoints beyond what their job keeps, and jobs that ended beyond
  * what the coordinator keeps. It is recorded with the turn that makes it so; it goes, with its
- * files, when that is stored and sent, because no message that was sent names it. */
+ * files, when that is stored and sent, because no message that was sent names it. What is in the
+ * shared log goes when its entry is stored: another coordinator may lead by then, whose ledger has
+ * it still. */
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
@@ -57,7 +59,7 @@ static cadre_status add_removal(struct engine *engine, enum core_record_type typ
 static cadre_status add_checkpoints(
     struct engine *engine, const struct directory_entry *entry, struct cadre_error *error)
 {
-    size_t surplus = directory_checkpoints_surplus(entry);
+    size_t surplus = entry->going ? 0 : directory_checkpoints_surplus(entry);
     for (size_t i = 0; i < surplus; i++) {
         CADRE_TRY(add_removal(engine, CORE_RECORD_CHECKPOINT_DROPPED, entry->id,
             entry->checkpoints[i].position, error));
@@ -93,12 +95,11 @@ static bool a_job_ended(const struct engine *engine)
 static cadre_status add_jobs(struct engine *engine, struct cadre_error *error)
 {
     const struct directory *directory = &engine->directory;
-    size_t surplus = directory->ended > engine->options.keep_jobs
-                         ? directory->ended - engine->options.keep_jobs
-                         : 0;
+    size_t ended = directory->ended - directory->going;
+    size_t surplus = ended > engine->options.keep_jobs ? ended - engine->options.keep_jobs : 0;
     for (size_t i = 0; surplus > 0 && i < directory->count; i++) {
         const struct directory_entry *entry = directory->entries[i];
-        if (job_state_is_final(entry->state)) {
+        if (job_state_is_final(entry->state) && !entry->going) {
             CADRE_TRY(add_removal(engine, CORE_RECORD_FORGOTTEN, entry->id, 0, error));
             surplus--;
         }
@@ -108,25 +109,32 @@ static cadre_status add_jobs(struct engine *engine, struct cadre_error *error)
 
 cadre_status engine_find_removals(struct engine *engine, struct cadre_error *error)
 {
-    engine->removals.count = 0;
+    engine->removals.count = engine->removals.asked;
     if (engine->surplus) {
         CADRE_TRY(add_all_checkpoints(engine, error));
     }
     return a_job_ended(engine) ? add_jobs(engine, error) : CADRE_OK;
 }
 
-/* At once, or when the entry of the shared log is stored that has the record. */
-static void report(struct engine *engine, enum delayed_kind kind, struct job_id job,
+static void delay(struct engine *engine, enum delayed_kind kind, struct job_id job,
     const struct core_checkpoint *dropped)
 {
-    if (engine->options.log != NULL) {
-        const struct delayed_item item = {.kind = kind, .entry = engine->log.waited, .job = job};
-        engine_log_delay(engine, &item, dropped, dropped != NULL ? sizeof *dropped : 0);
-    } else if (kind == DELAYED_FORGOTTEN) {
+    const struct delayed_item item = {.kind = kind, .entry = engine->log.waited, .job = job};
+    engine_log_delay(engine, &item, dropped, dropped != NULL ? sizeof *dropped : 0);
+}
+
+static void remove_job(struct engine *engine, struct directory_entry *entry)
+{
+    struct job_id job = entry->id;
+    if (engine->options.log == NULL) {
+        directory_remove(&engine->directory, job);
         engine->sink.job_forgotten(engine->user, job);
-    } else {
-        engine->sink.checkpoint_dropped(engine->user, job, dropped);
+        return;
     }
+    if (!entry->going) {
+        directory_note_going(&engine->directory, entry);
+    }
+    delay(engine, DELAYED_FORGOTTEN, job, NULL);
 }
 
 static void remove_one(struct engine *engine, const struct core_record *removal)
@@ -134,14 +142,17 @@ static void remove_one(struct engine *engine, const struct core_record *removal)
     struct directory_entry *entry = directory_find(&engine->directory, removal->job);
     CADRE_ASSERT(entry != NULL);
     if (removal->type == CORE_RECORD_FORGOTTEN) {
-        directory_remove(&engine->directory, removal->job);
-        report(engine, DELAYED_FORGOTTEN, removal->job, NULL);
+        remove_job(engine, entry);
         return;
     }
     const struct core_checkpoint dropped = entry->checkpoints[0];
     CADRE_ASSERT(dropped.position == removal->dropped);
     directory_checkpoint_drop_oldest(entry);
-    report(engine, DELAYED_DROPPED, removal->job, &dropped);
+    if (engine->options.log != NULL) { /* engine_each_checkpoint() has it until then */
+        delay(engine, DELAYED_DROPPED, removal->job, &dropped);
+    } else {
+        engine->sink.checkpoint_dropped(engine->user, removal->job, &dropped);
+    }
 }
 
 void engine_remove(struct engine *engine)
@@ -153,6 +164,7 @@ void engine_remove(struct engine *engine)
         remove_one(engine, &engine->removals.items[i]);
     }
     engine->removals.count = 0;
+    engine->removals.asked = 0;
     engine->surplus = false;
     engine->surplus_of_all = false;
     engine->surplus_count = 0;
@@ -162,19 +174,37 @@ bool engine_job_may_go(const struct engine *engine, struct job_id job)
 {
     const struct directory_entry *entry = directory_find(&engine->directory, job);
     return entry != NULL && job_state_is_final(entry->state) && engine->broken == CADRE_OK &&
-           !engine->sending && !entry->changed && !entry->end_unstored;
+           !engine->sending && !entry->changed && !entry->end_unstored && !entry->going;
+}
+
+/* With the next turn. */
+static cadre_status ask_to_forget(
+    struct engine *engine, struct job_id job, struct cadre_error *error)
+{
+    struct turn_removals *removals = &engine->removals;
+    CADRE_ASSERT(removals->count == removals->asked);
+    CADRE_TRY(add_removal(engine, CORE_RECORD_FORGOTTEN, job, 0, error));
+    removals->asked = removals->count;
+    directory_note_going(&engine->directory, directory_find(&engine->directory, job));
+    return CADRE_OK;
+}
+
+static cadre_status forget_now(struct engine *engine, struct job_id job, struct cadre_error *error)
+{
+    const struct core_record forgotten = {.type = CORE_RECORD_FORGOTTEN, .sync = true, .job = job};
+    const struct store_record stored = {.record = &forgotten};
+    CADRE_TRY(engine->store->ops->commit(engine->store, &stored, 1, true, error));
+    remove_one(engine, &forgotten);
+    return CADRE_OK;
 }
 
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error)
 {
     CADRE_ASSERT(engine_job_may_go(engine, job));
-    const struct core_record forgotten = {.type = CORE_RECORD_FORGOTTEN, .sync = true, .job = job};
-    const struct store_record stored = {.record = &forgotten};
-    cadre_status status = engine->store->ops->commit(engine->store, &stored, 1, true, error);
+    cadre_status status = engine->options.log != NULL ? ask_to_forget(engine, job, error)
+                                                      : forget_now(engine, job, error);
     if (status != CADRE_OK) {
         engine_break(engine, error);
-        return status;
     }
-    remove_one(engine, &forgotten);
-    return CADRE_OK;
+    return status;
 }

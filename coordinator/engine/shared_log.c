@@ -36,6 +36,9 @@ static bool awaits_entry(const struct core_action *action)
 
 static bool turn_awaits_entry(const struct engine *engine)
 {
+    if (engine->removals.asked > 0) {
+        return true;
+    }
     for (size_t i = 0; i < engine->turn.count; i++) {
         if (awaits_entry(&engine->turn.items[i])) {
             return true;
@@ -264,6 +267,7 @@ static void send_item(struct engine *engine, const struct delayed_item *item)
         }
         break;
     case DELAYED_FORGOTTEN:
+        directory_remove(&engine->directory, item->job);
         engine->sink.job_forgotten(engine->user, item->job);
         break;
     case DELAYED_DROPPED:

@@ -64,6 +64,17 @@ void engine_answer_job(struct engine *engine, struct call_id call, struct job_id
     add_answer(engine, call, CADRE_OK, job, "");
 }
 
+void engine_add_record(struct engine *engine, const struct core_record *record)
+{
+    CADRE_ASSERT(!engine->sending);
+    if (engine->broken != CADRE_OK || !make_room(engine)) {
+        return;
+    }
+    engine->turn.items[engine->turn.count] =
+        (struct core_action){.type = CORE_ACTION_RECORD, .record = *record};
+    engine_note_record(engine, engine->turn.count++);
+}
+
 void engine_note_changed(struct engine *engine, struct job_id job)
 {
     struct directory_entry *entry = directory_find(&engine->directory, job);
@@ -256,8 +267,9 @@ static void count_releases(struct engine *engine, uint64_t releases)
 static bool is_idle(const struct engine *engine)
 {
     return engine->turn.count == 0 && engine->history.count == 0 && engine->changed_count == 0 &&
-           !engine->surplus && !engine->term_unstored && !engine->hold.held &&
-           !engine_log_has_stored(engine) && engine_sync_due_us(engine) > engine->now_us;
+           !engine->surplus && engine->removals.asked == 0 && !engine->term_unstored &&
+           !engine->hold.held && !engine_log_has_stored(engine) &&
+           engine_sync_due_us(engine) > engine->now_us;
 }
 
 /* Watchers are notified. */
@@ -265,6 +277,9 @@ static void send_changed(struct engine *engine)
 {
     for (size_t i = 0; i < engine->changed_count; i++) {
         struct directory_entry *entry = directory_find(&engine->directory, engine->changed[i]);
+        if (entry == NULL) {
+            continue; /* its removal was stored meanwhile */
+        }
         uint64_t awaited = engine_log_awaited_change(engine, entry);
         entry->changed = false;
         if (awaited != 0) {

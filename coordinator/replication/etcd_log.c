@@ -279,6 +279,55 @@ cadre_status etcd_log_read(struct etcd_log *log, uint64_t request,
     return send_read(call, error);
 }
 
+/* ---- snapshots ---- */
+
+/* The newest key that can be read: its number is its index. */
+static cadre_status take_snapshot(const struct etcd_answer *answer, struct wire_arena *arena,
+    struct replica_snapshot *ret_snapshot, struct cadre_error *error)
+{
+    const struct etcd_result *keys = answer->results;
+    CADRE_ASSERT(answer->result_count == 1);
+    for (size_t i = keys->pair_count; i-- > 0;) {
+        const struct etcd_pair *pair = &keys->pairs[i];
+        bool whole = value_unpack_snapshot(pair->value, arena, ret_snapshot) &&
+                     strcmp(pair->key, key_snapshot(ret_snapshot->at.index).text) == 0;
+        if (wire_arena_is_spent(arena) || fault_point("replication.memory")) {
+            return cadre_error_set(
+                error, CADRE_RESOURCE_EXHAUSTED, "no memory for etcd's keys of snapshots");
+        }
+        if (whole) {
+            return CADRE_OK;
+        }
+    }
+    return cadre_error_set(error, CADRE_NOT_FOUND, "etcd names no snapshot of the ledger");
+}
+
+static void on_snapshot(const struct etcd_answer *answer, void *user)
+{
+    struct log_call *call = user;
+    struct etcd_log *log = call->log;
+    const struct etcd_log_options *options = &log->options;
+    struct replica_snapshot snapshot = {0};
+    struct cadre_error error = {0};
+    if (!log->closed && answer->status != CADRE_OK) {
+        options->handlers->snapshot(options->user, answer->status, answer->text, &snapshot);
+    } else if (!log->closed) {
+        wire_arena_reset(log->arena);
+        cadre_status status = take_snapshot(answer, log->arena, &snapshot, &error);
+        options->handlers->snapshot(options->user, status, error.text, &snapshot);
+    }
+    free_call(call);
+}
+
+cadre_status etcd_log_read_snapshot(struct etcd_log *log, struct cadre_error *error)
+{
+    static const struct etcd_operation get = {
+        .kind = ETCD_GET, .key = KEY_SNAPSHOTS, .end = KEY_SNAPSHOTS_END};
+    const struct etcd_transaction read = {.then = &get, .then_count = 1};
+    struct log_call *call = new_call(log, 0, error);
+    return call == NULL ? error->code : send_call(call, &read, on_snapshot, error);
+}
+
 /* ---- transactions ---- */
 
 /* What it wrote is what is there now. */
@@ -351,6 +400,7 @@ static cadre_status build_kept(struct etcd_log *log, struct cadre_error *error)
         .version = options->version,
         .secret = options->secret,
         .tickets = options->tickets,
+        .snapshot = options->snapshot,
         .cluster = {.data = log->cluster, .size = log->cluster_size},
         .format = log->format,
         .guard = find_guard(log, &log->transaction.guard_leader),

@@ -22,6 +22,9 @@ struct etcd_log_handlers {
     void (*answered)(void *user, const struct leadership_answer *answer);
     /* `text` is one sentence. */
     void (*unanswered)(void *user, uint64_t request, bool no_space, const char *text);
+    /* The answer of etcd_log_read_snapshot(). NOT_FOUND: no key names one. */
+    void (*snapshot)(
+        void *user, cadre_status status, const char *text, const struct replica_snapshot *snapshot);
 };
 
 /* Texts and tables are the caller's, and outlive it. */
@@ -33,6 +36,7 @@ struct etcd_log_options {
     const uint8_t *secret; /* REPLICA_SECRET_BYTES, of a cluster that this coordinator creates */
     uint64_t attempt_us;   /* an attempt without an answer ends after so long */
     const struct tickets *tickets;
+    const struct replica_snapshot *snapshot; /* that the next LOG_SNAPSHOT names */
     const struct etcd_log_handlers *handlers;
     void *user;
 };
@@ -49,6 +53,9 @@ cadre_status etcd_log_read(struct etcd_log *log, uint64_t request,
 /* LEADERSHIP_ACTION_TRANSACT; likewise. The tickets that it names are kept until it is answered. */
 cadre_status etcd_log_transact(struct etcd_log *log, uint64_t request,
     const struct log_transaction *transaction, struct cadre_error *error);
+
+/* Reads which snapshot is the newest; likewise. */
+cadre_status etcd_log_read_snapshot(struct etcd_log *log, struct cadre_error *error);
 
 /* The key `leader` as it was read or written last; term 0: there is none. */
 const struct leader_value *etcd_log_leader(const struct etcd_log *log);

@@ -88,8 +88,7 @@ static bool take_pending(struct replica *replica, struct leadership_event *ret_e
         ret_event->type = LEADERSHIP_EVENT_SNAPSHOT_INSTALLED;
         ret_event->position = pending->installed_at;
     } else if (take_flag(&pending->held)) {
-        ret_event->type = LEADERSHIP_EVENT_SNAPSHOT_HELD;
-        ret_event->snapshot = pending->snapshot;
+        snapshots_take_held(replica, ret_event);
     } else if (take_flag(&pending->hello)) {
         ret_event->type = LEADERSHIP_EVENT_HELLO_AHEAD;
         ret_event->hello.term = pending->hello_term;
@@ -134,6 +133,7 @@ static void run(struct replica *replica, struct leadership_event *event)
     while (!replica->ended && take_pending(replica, &next)) {
         feed(replica, &next);
     }
+    snapshots_check(replica);
     if (!replica->ended) {
         report_leader(replica);
     }
@@ -183,6 +183,16 @@ static void on_unanswered(void *user, uint64_t request, bool no_space, const cha
         .unanswered = {.request = request, .no_space = no_space}};
     replica_note_failure(user, text);
     run(user, &event);
+}
+
+static void on_snapshot(
+    void *user, cadre_status status, const char *text, const struct replica_snapshot *snapshot)
+{
+    struct replica *replica = user;
+    replica->in_step = true; /* the table may call the replica */
+    snapshots_found(replica, status, text, snapshot);
+    replica->in_step = false;
+    run(replica, NULL);
 }
 
 /* ---- begin and end ---- */
@@ -246,8 +256,10 @@ static cadre_status open_core(struct replica *replica, struct cadre_error *error
 
 static cadre_status open_log(struct replica *replica, struct cadre_error *error)
 {
-    static const struct etcd_log_handlers handlers = {
-        .read = on_read, .answered = on_answered, .unanswered = on_unanswered};
+    static const struct etcd_log_handlers handlers = {.read = on_read,
+        .answered = on_answered,
+        .unanswered = on_unanswered,
+        .snapshot = on_snapshot};
     const struct etcd_log_options options = {.etcd = replica->options.etcd,
         .name = replica->name,
         .addresses = replica->addresses,
@@ -255,6 +267,7 @@ static cadre_status open_log(struct replica *replica, struct cadre_error *error)
         .secret = replica->options.secret,
         .attempt_us = replica->options.lease_us / ATTEMPT_PART,
         .tickets = &replica->tickets,
+        .snapshot = &replica->snapshots.held,
         .handlers = &handlers,
         .user = replica};
     static const char *const keys[WATCHES] = {"head", "leader"};
@@ -276,6 +289,8 @@ cadre_status replica_open(struct rpc_loop *loop, const struct replica_options *o
     }
     replica->options = *options;
     replica->offered = 1;
+    replica->applied = options->applied;
+    snapshots_begin(replica);
     uv_timer_init(rpc_loop_uv(loop), &replica->timer);
     replica->timer.data = replica;
     cadre_status status = copy_texts(replica, options, error);
@@ -366,15 +381,13 @@ void replica_hello_ahead(struct replica *replica, uint64_t term, uint64_t index)
 
 void replica_snapshot_installed(struct replica *replica, const struct leadership_position *position)
 {
-    replica->pending.installed = true;
-    replica->pending.installed_at = *position;
+    snapshots_installed(replica, position);
     run(replica, NULL);
 }
 
-void replica_snapshot_held(struct replica *replica, const struct leadership_snapshot *snapshot)
+void replica_snapshot_held(struct replica *replica, const struct replica_snapshot *snapshot)
 {
-    replica->pending.held = true;
-    replica->pending.snapshot = *snapshot;
+    snapshots_held(replica, snapshot);
     run(replica, NULL);
 }
 

@@ -281,10 +281,26 @@ bool value_unpack_term(
 /* ---- snapshots ---- */
 
 struct etcd_bytes value_pack_snapshot(
-    uint64_t index, const struct log_hash *hash, struct wire_arena *arena)
+    const struct replica_snapshot *snapshot, struct wire_arena *arena)
 {
     Cadre__V1__LogSnapshot message = CADRE__V1__LOG_SNAPSHOT__INIT;
-    message.index = index;
-    message.hash = binary_of_hash(hash);
+    message.index = snapshot->at.index;
+    message.hash = binary_of_hash(&snapshot->at.hash);
+    message.term = snapshot->at.term;
+    message.sha256 = binary(snapshot->sha256, sizeof snapshot->sha256);
+    message.size = snapshot->size;
     return pack(&message.base, arena);
+}
+
+bool value_unpack_snapshot(
+    struct etcd_bytes value, struct wire_arena *arena, struct replica_snapshot *ret_snapshot)
+{
+    const Cadre__V1__LogSnapshot *from = unpack(value, &cadre__v1__log_snapshot__descriptor, arena);
+    if (from == NULL || from->sha256.len != sizeof ret_snapshot->sha256) {
+        return false;
+    }
+    *ret_snapshot = (struct replica_snapshot){
+        .at = {.index = from->index, .term = from->term}, .size = from->size};
+    memcpy(ret_snapshot->sha256, from->sha256.data, sizeof ret_snapshot->sha256);
+    return from->index > 0 && take_hash(&from->hash, &ret_snapshot->at.hash);
 }

@@ -9,7 +9,7 @@
 #define CADRE_COORDINATOR_REPLICATION_VALUES_H
 
 #include "common/etcd/etcd.h"
-#include "coordinator/leadership/log_store.h"
+#include "coordinator/leadership/leadership.h"
 
 struct wire_arena;
 
@@ -55,6 +55,13 @@ struct term_value {
     struct log_nonce nonce;
 };
 
+/* Key `snap/INDEX`: a copy of the ledger as a file. */
+struct replica_snapshot {
+    struct leadership_position at; /* of the newest entry in it; index 0: none */
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    uint64_t size; /* of the file */
+};
+
 struct etcd_bytes value_pack_cluster(const struct cluster_value *cluster, struct wire_arena *arena);
 /* The same value with another format; fields that this version does not know are kept. */
 struct etcd_bytes value_raise_format(
@@ -64,7 +71,7 @@ struct etcd_bytes value_pack_head(const struct log_head *head, struct wire_arena
 struct etcd_bytes value_pack_entry(const struct entry_value *entry, struct wire_arena *arena);
 struct etcd_bytes value_pack_term(const struct term_value *term, struct wire_arena *arena);
 struct etcd_bytes value_pack_snapshot(
-    uint64_t index, const struct log_hash *hash, struct wire_arena *arena);
+    const struct replica_snapshot *snapshot, struct wire_arena *arena);
 
 bool value_unpack_cluster(
     struct etcd_bytes value, struct wire_arena *arena, struct cluster_value *ret_cluster);
@@ -78,5 +85,7 @@ bool value_unpack_entry(
     struct etcd_bytes value, struct wire_arena *arena, struct entry_value *ret_entry);
 bool value_unpack_term(
     struct etcd_bytes value, struct wire_arena *arena, struct term_value *ret_term);
+bool value_unpack_snapshot(
+    struct etcd_bytes value, struct wire_arena *arena, struct replica_snapshot *ret_snapshot);
 
 #endif

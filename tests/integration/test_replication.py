@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -25,7 +26,7 @@ def boot_us():
 class Replica:
     """One process of replica_driver, and what it printed."""
 
-    def __init__(self, name, address, lease_ms):
+    def __init__(self, name, *arguments):
         self.name = name
         self.applied = []    # (index, term, hash, text)
         self.logged = []     # texts
@@ -33,11 +34,12 @@ class Replica:
         self.may = []        # [from, until)
         self.leader = None   # (name, term, left)
         self.secret = None   # of the cluster
+        self.stored, self.installed = [], []  # indices of snapshots
         self.suspended = False
         self.end = None
         self.lock = threading.Lock()
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", os.environ["CADRE_TEST_REPLICA_DRIVER"],
-                                         address, name, str(lease_ms)], stdin=subprocess.PIPE,
+                                         arguments[0], name, *arguments[1:]], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -61,6 +63,8 @@ class Replica:
             self.leader = (fields[0], int(fields[1]), fields[2] == "1")
         elif what == "secret":
             self.secret = fields[0]
+        elif what in ("stored", "installed"):
+            getattr(self, what).append(int(fields[0]))
         elif what in ("suspend", "resume"):
             self.suspended = what == "suspend"
         else:
@@ -97,17 +101,19 @@ class Replica:
 
 
 class World:
-    """Replicas c0, c1, c2, each with its earlier processes."""
+    """Replicas c0, c1, c2, each with its earlier processes. With `snapshot_bytes` the log is trimmed all the time."""
 
-    def __init__(self, etcds, lease_ms=LEASE_MS, count=3):
-        self.address, self.lease_ms = etcds.address("cadre"), lease_ms
+    def __init__(self, etcds, lease_ms=LEASE_MS, count=3, snapshot_bytes=0):
+        self.arguments = [etcds.address("cadre"), str(lease_ms)]
+        if snapshot_bytes > 0:
+            self.arguments += [tempfile.mkdtemp(dir=etcds.folder), str(snapshot_bytes)]
         self.now = {f"c{i}": None for i in range(count)}
         self.all = []
         for name in self.now:
             self.start(name)
 
     def start(self, name):
-        self.now[name] = Replica(name, self.address, self.lease_ms)
+        self.now[name] = Replica(name, *self.arguments)
         self.all.append(self.now[name])
 
     def running(self):
@@ -191,8 +197,8 @@ class World:
 
 
 @contextlib.contextmanager
-def world(members, lease_ms=LEASE_MS):
-    with Etcds(members) as etcds, World(etcds, lease_ms) as replicas:
+def world(members, lease_ms=LEASE_MS, **options):
+    with Etcds(members) as etcds, World(etcds, lease_ms, **options) as replicas:
         yield etcds, replicas
 
 
@@ -312,6 +318,27 @@ def test_no_quorum():
             member.start()
         replicas.leader()
         replicas.progress()
+        replicas.restart_ended()
+        replicas.finish()
+
+
+def test_a_log_that_is_trimmed():
+    """One that was down while entries were trimmed that it lacks comes back by a snapshot; then it leads, and trims."""
+    with world(1, snapshot_bytes=20000) as (_, replicas):
+        leader = replicas.leader()
+        follower = next(one for one in replicas.running() if one is not leader)
+        follower.kill()
+        # What is behind the first snapshot is trimmed before the second one is stored.
+        wait_for("two snapshots are stored", lambda: len(leader.stored) >= 2, PATIENCE_S)
+        replicas.restart_ended()
+        back = replicas.now[follower.name]
+        wait_for("it is back", lambda: back.installed, PATIENCE_S)
+        replicas.catch_up()
+        for one in replicas.running():
+            if one is not back:
+                one.kill()
+        wait_for("it leads", back.leads, PATIENCE_S)
+        wait_for("it stores a snapshot", lambda: back.stored, PATIENCE_S)
         replicas.restart_ended()
         replicas.finish()
 

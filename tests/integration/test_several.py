@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three coordinators with one ledger in etcd: whatever becomes of the one that leads, jobs compute on, another one
 leads, and no step is lost, done twice or restarted."""
+import os
+import shutil
 import signal
 
 from client import QUEUED, SUCCEEDED
@@ -76,6 +78,7 @@ def test_jobs_of_before():
         check_equal(waiting.get().state, QUEUED, "the one that waits")
         leader = cluster.leader()
         leader.kill()
+        listed = cluster.cadre("jobs").stdout.decode()
         said = cluster.cadre("submit", "--detach", "/bin/true").stdout.decode()
         cluster.follow(but=leader)
         for learning in (done, running, waiting):
@@ -87,6 +90,7 @@ def test_jobs_of_before():
         for learning in (done, running, waiting):
             learning.check_learned()
         check(said.strip() != "", "the submission was answered")
+        check_in("learner", listed, "jobs while nobody leads yet")
         leader.start()
 
 
@@ -142,6 +146,40 @@ def test_the_leader_is_stopped():
         learning.allow()
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
+
+
+SNAPSHOTS = ["--ha-snapshot-bytes", "4KiB", "--ha-snapshot-every", "1s", "--ha-keep", "0s"]
+
+
+def test_one_that_was_away_for_long():
+    """What it lacks is trimmed from the log, so it installs a snapshot; then it leads. A new one without any ledger
+    comes in the same way."""
+    with Several(workers=2, coordinator=[*FAST, *SNAPSHOTS], worker=FAST_WORKER) as cluster:
+        first = Learning(cluster, workers=2)
+        first.end()
+        leader = cluster.leader()
+        away, other = [one for one in cluster.coordinators if one is not leader]
+        away.kill()
+        for _ in range(2):
+            made = leader.log().count("a snapshot of the ledger is made")
+            Learning(cluster, workers=2).end()
+            wait_for("a snapshot", lambda made=made: leader.log().count("a snapshot of the ledger is made") > made)
+        wait_for("the older ones are removed", lambda: len(os.listdir(f"{cluster.contents}/snapshots")) == 1)
+        other.kill()
+        shutil.rmtree(other.state)
+        for one in (away, other):
+            one.start()
+            wait_for(f"{one.name} installs a snapshot", lambda one=one: "which a snapshot replaces" in one.log())
+        running = Learning(cluster, workers=2, allowed=7)
+        running.until_position(5)
+        leader.kill()
+        cluster.follow(but=leader)
+        first.client = running.client = cluster.client
+        running.allow()
+        check_equal(running.end().restarts, 0, "restarts")
+        running.check_learned()
+        first.check_learned()
+        leader.start()
 
 
 if __name__ == "__main__":

@@ -85,6 +85,14 @@ static const struct option_row rows[] = {
         .help = "When the one that leads has written nothing to etcd for so long, another one "
                 "leads. At least twice as long as etcd needs to elect a leader of its own, which "
                 "takes 1 to 2 s unless its election timeout is lowered; the same for all."},
+    {ROW(BYTES, "ha-snapshot-bytes", ha.snapshot_bytes, "BYTES", "64MiB"), .min = 4096,
+        .help = "The one that leads makes a snapshot of the ledger in the contents' folder when the "
+                "log in etcd has grown by so much."},
+    {ROW(DURATION, "ha-snapshot-every", ha.snapshot_us, "TIME", "1h"), .min = 1000000,
+        .help = "Or after so long. Entries before a snapshot are removed from etcd, but for those "
+                "of --ha-keep."},
+    {ROW(DURATION, "ha-keep", ha.keep_us, "TIME", "10m"),
+        .help = "So much of the log stays in etcd, for coordinators that were away."},
     {ROW(TEXT, "ha-ca", ha.tls.ca, "FILE", NULL), .environment = "CADRE_HA_CA",
         .help = "The CA of etcd's certificates: connections to etcd use TLS. Without it only "
                 "loopback addresses are allowed."},

@@ -13,6 +13,7 @@ struct ha_options {
     char *name;      /* NULL: the host's */
     char *advertise; /* NULL: the first address that is served */
     uint64_t lease_us;
+    uint64_t snapshot_bytes, snapshot_us, keep_us;
     struct rpc_tls_options tls; /* of connections to etcd; `dir` is not used */
     char *user;                 /* of etcd; NULL: no login */
     char *password_file;

@@ -24,6 +24,7 @@ struct job_sizes {
     struct job_id id;
     uint64_t logs_bytes;
     uint64_t outputs_bytes;
+    bool going; /* it is forgotten, but the shared log has not stored that yet */
 };
 
 struct storage {
@@ -31,6 +32,7 @@ struct storage {
     struct job_sizes *jobs;     /* in order of id */
     size_t count;
     size_t capacity;
+    size_t going; /* jobs */
     uint64_t incoming_bytes;
     uint64_t looked_us;
 };
@@ -110,6 +112,7 @@ void storage_forget_job(struct storage *storage, struct job_id job)
     if (storage == NULL || at == storage->count || storage->jobs[at].id.n != job.n) {
         return;
     }
+    storage->going -= storage->jobs[at].going ? 1 : 0;
     change_by(&storage->sizes.logs_bytes, -(int64_t)storage->jobs[at].logs_bytes);
     change_by(&storage->sizes.outputs_bytes, -(int64_t)storage->jobs[at].outputs_bytes);
     memmove(&storage->jobs[at], &storage->jobs[at + 1],
@@ -226,6 +229,23 @@ static uint64_t storage_total(const struct daemon *daemon)
            daemon->storage->incoming_bytes;
 }
 
+/* With a shared log the job is there until its removal is stored. */
+static void note_going(struct daemon *daemon, struct job_id job)
+{
+    struct job_sizes *sizes =
+        engine_job_spec(daemon->engine, job) != NULL ? sizes_of(daemon->storage, job) : NULL;
+    if (sizes != NULL) {
+        sizes->going = true;
+        daemon->storage->going++;
+    }
+}
+
+static bool is_going(const struct storage *storage, struct job_id job)
+{
+    size_t at = index_of(storage, job);
+    return at < storage->count && storage->jobs[at].id.n == job.n && storage->jobs[at].going;
+}
+
 static void storage_forget(struct daemon *daemon, struct job_id job, const char *why)
 {
     struct cadre_error error = {0};
@@ -234,6 +254,7 @@ static void storage_forget(struct daemon *daemon, struct job_id job, const char 
         daemon_fail(daemon, &error); /* the ledger cannot be written */
         return;
     }
+    note_going(daemon, job);
     daemon->storage->sizes.forgotten++;
     log_event(LOG_LEVEL_INFO, "storage", "a job that ended is forgotten", LOG_U64("job", job.n),
         LOG_U64("bytes", bytes), LOG_STR("reason", why));
@@ -266,7 +287,8 @@ static uint64_t bytes_unremovable(struct daemon *daemon)
     struct engine_job_brief info;
     uint64_t bytes = daemon->storage->incoming_bytes;
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        bytes += is_removable(daemon, &info) ? 0 : storage_job_bytes(daemon->storage, info.id);
+        bool goes = is_removable(daemon, &info) || is_going(daemon->storage, info.id);
+        bytes += goes ? 0 : storage_job_bytes(daemon->storage, info.id);
     }
     return bytes;
 }
@@ -282,15 +304,16 @@ cadre_status storage_reserve(
     }
     bool fits = bytes <= quota && storage_total(daemon) <= quota - bytes;
     bool may_fit = fits || (bytes <= quota && bytes_unremovable(daemon) <= quota - bytes);
-    /* Not while the freed contents are not known. */
+    /* Not while the freed contents are not known: how many a job frees that is going is known when
+     * it is gone, so that the quota may be exceeded for one round trip of the shared log. */
     while (may_fit && storage_total(daemon) + bytes > quota && daemon->failed == CADRE_OK &&
-           !content_references_are_loading(daemon->content_references) &&
+           storage->going == 0 && !content_references_are_loading(daemon->content_references) &&
            oldest_ended(daemon, &oldest)) {
         struct cadre_error ignored = {0};
         storage_forget(daemon, oldest, "room is needed: --storage-quota");
         (void)content_references_refresh(daemon, &ignored);
     }
-    if (may_fit && storage_total(daemon) + bytes <= quota) {
+    if (may_fit && (storage->going > 0 || storage_total(daemon) + bytes <= quota)) {
         return CADRE_OK;
     }
     storage->sizes.refused++;

@@ -107,6 +107,39 @@ cadre_status ledger_copy_discard(struct ledger_copy *copy, struct cadre_error *e
     return store_sqlite_open(copy->path, &copy->store, error);
 }
 
+/* Opens and closes it: whether it is the ledger of that entry. */
+static cadre_status check_snapshot(
+    const char *path, const struct replica_snapshot *snapshot, struct cadre_error *error)
+{
+    struct store *store = NULL;
+    struct store_position at;
+    CADRE_TRY(store_sqlite_open(path, &store, error));
+    store->ops->position(store, &at);
+    store->ops->close(store);
+    if (at.index != snapshot->at.index ||
+        memcmp(at.hash, snapshot->at.hash.bytes, sizeof at.hash) != 0) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "%s holds the ledger as of entry %" PRIu64 ", or of another log, and not as of entry "
+            "%" PRIu64,
+            path, at.index, snapshot->at.index);
+    }
+    return CADRE_OK;
+}
+
+cadre_status ledger_copy_install(struct ledger_copy *copy, const char *path,
+    const struct replica_snapshot *snapshot, const struct replica_known *known,
+    struct cadre_error *error)
+{
+    CADRE_TRY(check_snapshot(path, snapshot, error));
+    copy->store->ops->close(copy->store);
+    copy->store = NULL;
+    if (rename(path, copy->path) != 0) {
+        return cadre_error_errno(error, errno, "cannot rename %s to %s", path, copy->path);
+    }
+    CADRE_TRY(store_sqlite_open(copy->path, &copy->store, error));
+    return ledger_copy_note(copy, known, error); /* of a later term than that of its maker */
+}
+
 void ledger_copy_close(struct ledger_copy *copy)
 {
     log_entry_free(&copy->entry);

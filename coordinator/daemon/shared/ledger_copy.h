@@ -32,6 +32,13 @@ cadre_status ledger_copy_note(
  * engine has the store. */
 cadre_status ledger_copy_discard(struct ledger_copy *copy, struct cadre_error *error);
 
+/* The store at `path`, which is that of the snapshot, takes the place of the copy. Not while an
+ * engine has the store. DATA_LOSS: it is another one. After an error the copy is what it was, or
+ * copy->store is NULL. */
+cadre_status ledger_copy_install(struct ledger_copy *copy, const char *path,
+    const struct replica_snapshot *snapshot, const struct replica_known *known,
+    struct cadre_error *error);
+
 /* Frees what applying needed; the store stays. */
 void ledger_copy_close(struct ledger_copy *copy);
 

@@ -79,9 +79,7 @@ void waiting_joins_end(struct waiting_joins *waiting, const char *leader)
 {
     while (waiting->count > 0) {
         struct rpc_call *call = waiting->calls[--waiting->count];
-        if (leader[0] != '\0') {
-            rpc_call_set_trailer(call, RPC_LEADER_KEY, leader);
-        }
+        rpc_call_set_trailer(call, RPC_LEADER_KEY, leader);
         rpc_call_finish(call, CADRE_UNAVAILABLE,
             leader[0] != '\0' ? "another coordinator leads: join that one"
                               : "it is not known yet which coordinator leads: try again");

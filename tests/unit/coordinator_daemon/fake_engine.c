@@ -184,18 +184,36 @@ cadre_status engine_each_checkpoint(struct engine *engine,
 bool engine_job_may_go(const struct engine *engine, struct job_id job)
 {
     const struct fake_job *found = find((struct engine *)(uintptr_t)engine, job);
-    return found != NULL && job_state_is_final(found->state);
+    return found != NULL && job_state_is_final(found->state) && !found->going;
+}
+
+static void forget_with_files(struct engine *engine, struct job_id job)
+{
+    forget_job(engine, job.n);
+    paths_remove_job(engine->daemon, job);
+    storage_forget_job(engine->daemon->storage, job);
+    engine->daemon->references_dropped = true;
 }
 
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error)
 {
     (void)error;
     assert_true(engine_job_may_go(engine, job));
-    forget_job(engine, job.n);
-    paths_remove_job(engine->daemon, job);
-    storage_forget_job(engine->daemon->storage, job);
-    engine->daemon->references_dropped = true;
+    if (engine->forgets_later) {
+        find(engine, job)->going = true;
+    } else {
+        forget_with_files(engine, job);
+    }
     return CADRE_OK;
+}
+
+void forget_going(struct engine *engine)
+{
+    for (uint32_t i = engine->job_count; i > 0; i--) {
+        if (engine->jobs[i - 1].going) {
+            forget_with_files(engine, (struct job_id){engine->jobs[i - 1].id});
+        }
+    }
 }
 
 /* ---- the daemon ---- */

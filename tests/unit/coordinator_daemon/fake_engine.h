@@ -16,6 +16,7 @@ struct fake_job {
     struct job_spec spec;
     enum job_state state;
     uint64_t ended_us;
+    bool going;                                               /* see forgets_later */
     struct core_checkpoint checkpoints[FAKE_CHECKPOINTS_MAX]; /* oldest first */
     uint32_t checkpoint_count;
     bool restores;
@@ -27,6 +28,7 @@ struct engine {
     uint32_t job_count;
     bool broken;
     uint64_t nonce; /* of its term */
+    bool forgets_later; /* as with a shared log: forget_going() is when it is stored */
     uint64_t log_bytes;
     struct job_id damaged_job; /* by the last engine_checkpoint_damaged */
     uint64_t damaged_position;
@@ -54,6 +56,8 @@ cadre_status refresh_references(struct daemon *daemon, struct cadre_error *error
 struct fake_job *add_job(struct engine *engine, uint64_t id, const char *program);
 /* Removes a job from the engine. */
 void forget_job(struct engine *engine, uint64_t id);
+/* Those that are going are forgotten. */
+void forget_going(struct engine *engine);
 /* Adds a checkpoint to the kept ones of the job. */
 void publish(struct fake_job *job, const struct core_checkpoint *checkpoint);
 /* Removes the oldest checkpoint of the job. */

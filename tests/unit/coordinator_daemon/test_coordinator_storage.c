@@ -131,6 +131,37 @@ static void the_oldest_make_room(void **state)
     assert_int_equal(storage_sizes(&stand).refused, 2);
 }
 
+/* With a shared log a job goes a little later, and none goes for the same room meanwhile. */
+static void one_at_a_time_goes_where_that_takes_time(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    engine.forgets_later = true;
+    for (uint64_t job = 1; job <= 4; job++) {
+        (void)ended_job(job, "program", job);
+        add_output(job, "0123456789");
+    }
+    open_storage();
+    stand.options.storage_quota_bytes = 45;
+    for (int i = 0; i < 3; i++) {
+        assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
+        assert_int_equal(storage_sizes(&stand).forgotten, 1);
+        assert_int_equal(storage_sizes(&stand).outputs_bytes, 40);
+    }
+    /* Also with the job that goes it never fits. */
+    assert_error(storage_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+        "--storage-quota");
+    forget_going(&engine);
+    assert_int_equal(engine.job_count, 3);
+    assert_int_equal(storage_sizes(&stand).outputs_bytes, 30);
+    assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
+    assert_int_equal(storage_sizes(&stand).forgotten, 2);
+    forget_going(&engine);
+    assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
+    assert_int_equal(engine.job_count, 2);
+    assert_int_equal(storage_sizes(&stand).forgotten, 2);
+}
+
 /* Programs and files of the forgotten go too, unless another job has them. */
 static void contents_of_the_forgotten_go(void **state)
 {
@@ -229,8 +260,9 @@ static void jobs_are_forgotten_in_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(a_start_finds_what_was_counted),
-        TEST(the_oldest_make_room), TEST(contents_of_the_forgotten_go),
-        TEST(uploads_under_way_count), TEST(a_job_has_its_own_bound),
-        TEST(what_a_forgotten_job_left_goes), TEST(jobs_are_forgotten_in_time)};
+        TEST(the_oldest_make_room), TEST(one_at_a_time_goes_where_that_takes_time),
+        TEST(contents_of_the_forgotten_go), TEST(uploads_under_way_count),
+        TEST(a_job_has_its_own_bound), TEST(what_a_forgotten_job_left_goes),
+        TEST(jobs_are_forgotten_in_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,6 +436,7 @@ static cadre_status log_append(void *user, const struct store_record *records, s
     struct stage *stage = user;
     const struct described described = describe(records, count);
     stage->appended++;
+    stage->events += described.events;
     line(stage, "entry %u%s:%s", stage->appended, waits ? "!" : "", described.text);
     return stage->append_is == CADRE_OK
                ? CADRE_OK

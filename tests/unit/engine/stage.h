@@ -30,6 +30,7 @@ struct stage {
     struct cadre_error error;
     struct engine_log log; /* after stage_share: */
     unsigned appended;
+    size_t events;                    /* of the history, in these entries */
     cadre_status append_is;           /* every append fails so; CADRE_OK: not */
     uint8_t key[LIMIT_JOB_KEY_BYTES]; /* of the last plan that was sent */
     struct generation generation;     /* of it */

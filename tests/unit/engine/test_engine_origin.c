@@ -151,8 +151,7 @@ static void its_tasks_are_started_again_from_an_older_one(void **state)
     flush(stage);
     stage_skip(stage);
     damage_both(stage, 3);
-    expect_output(stage, "commit!: checkpoint lost 1\n"
-                         "commit!: origin 2\n"
+    expect_output(stage, "commit!: checkpoint lost 1, origin 2\n"
                          "link 2: stop job 2, one task\n"
                          "changed 2: running\n");
     gone(stage, 2, 2, 0, 1, "the checkpoint of step 3 cannot be had");

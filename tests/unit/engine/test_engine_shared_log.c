@@ -249,28 +249,6 @@ static void what_waits_is_freed_with_the_engine(void **state)
     stage_close(stage);
 }
 
-/* Files of a job, or of a checkpoint, go when the entry is stored that records it. */
-static void what_is_removed_waits_for_its_entry(void **state)
-{
-    (void)state;
-    struct stage *stage = stage_open();
-    stage->options.sync_us = SECOND;
-    stage->options.keep_jobs = 0;
-    stage_share(stage);
-    stage_skip(stage);
-    submit(stage, 1, 1);
-    cancel(stage, 2, 1);
-    flush(stage);
-    expect_output(stage, "entry 1!: job 1, ended 1, forgotten 1\n");
-    flush(stage);
-    expect_output(stage, "");
-    stored(stage, 1);
-    expect_output(stage, "answer 1: job 1, 0 before\n"
-                         "answer 2: job 1, 0 before\n"
-                         "forgotten 1\n");
-    stage_close(stage);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,7 +262,6 @@ int main(void)
         cmocka_unit_test(a_suspended_coordinator_sends_nothing),
         cmocka_unit_test(a_log_that_takes_nothing_breaks_the_engine),
         cmocka_unit_test(what_waits_is_freed_with_the_engine),
-        cmocka_unit_test(what_is_removed_waits_for_its_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,19 @@ static void what_is_packed_is_unpacked(void **state)
     assert_int_equal(entry_again.appended_us, 5);
     assert_same_bytes(entry_again.bytes, entry.bytes);
 
+    const struct replica_snapshot snapshot = {
+        .at = {.index = 7, .term = 3, .hash = hash_of_byte(0xab)},
+        .sha256 = {5, 6},
+        .size = UINT64_MAX};
+    struct replica_snapshot snapshot_again;
+    assert_true(
+        value_unpack_snapshot(value_pack_snapshot(&snapshot, arena), arena, &snapshot_again));
+    assert_int_equal(snapshot_again.at.index, 7);
+    assert_int_equal(snapshot_again.at.term, 3);
+    assert_true(log_hash_equal(&snapshot_again.at.hash, &snapshot.at.hash));
+    assert_memory_equal(snapshot_again.sha256, snapshot.sha256, sizeof snapshot.sha256);
+    assert_int_equal(snapshot_again.size, UINT64_MAX);
+
     const struct term_value term = {.name = "anna", .version = "1.2", .nonce = nonce};
     struct term_value term_again;
     assert_true(value_unpack_term(value_pack_term(&term, arena), arena, &term_again));
@@ -198,6 +211,8 @@ static void unpack_as_each(struct etcd_bytes value)
     struct log_head head;
     struct entry_value entry;
     struct term_value term;
+    struct replica_snapshot snapshot;
+    (void)value_unpack_snapshot(value, arena, &snapshot);
     (void)value_unpack_cluster(value, arena, &cluster);
     (void)value_unpack_leader(value, arena, &some_leader);
     (void)value_unpack_head(value, arena, &head);
@@ -213,12 +228,14 @@ static void bytes_of_any_origin(void **state)
     const struct entry_value entry = entry_of("records");
     const struct term_value term = {.name = "anna", .version = "1.2", .nonce = nonce};
     struct prng prng = {.state = 1};
-    uint8_t values[5][256];
-    const struct etcd_bytes packed[5] = {value_pack_head(&head, arena),
+    const struct replica_snapshot snapshot = {.at = {.index = 7, .term = 3}, .size = 5};
+    uint8_t values[6][256];
+    const struct etcd_bytes packed[6] = {value_pack_head(&head, arena),
         value_pack_cluster(&some_cluster, arena), value_pack_entry(&entry, arena),
-        value_pack_leader(&leader, arena), value_pack_term(&term, arena)};
-    size_t sizes[5];
-    for (size_t v = 0; v < 5; v++) {
+        value_pack_leader(&leader, arena), value_pack_term(&term, arena),
+        value_pack_snapshot(&snapshot, arena)};
+    size_t sizes[6];
+    for (size_t v = 0; v < 6; v++) {
         sizes[v] = packed[v].size;
         assert_true(sizes[v] > 0 && sizes[v] <= sizeof values[v]);
         memcpy(values[v], packed[v].data, sizes[v]);
@@ -227,7 +244,7 @@ static void bytes_of_any_origin(void **state)
         }
     }
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        size_t v = prng_uniform(&prng, 5);
+        size_t v = prng_uniform(&prng, 6);
         uint8_t bent[256];
         memcpy(bent, values[v], sizes[v]);
         for (uint64_t i = prng_uniform(&prng, 4) + 1; i > 0; i--) {

@@ -250,6 +250,7 @@ static void of_version_6(void **state)
                                           " waited 0 exit 0/0 failed code "));
         assert_non_null(strstr(page.text, "it broke"));
         assert_int_equal(read_page(store, 2, 0, 100).count, 1);
+        assert_int_equal(store->ops->job_id_max(store), 2);
         store->ops->close(store);
     }
 }
