@@ -277,6 +277,11 @@ int file_open_made(const char *path)
     return open(path, flags, 0600);
 }
 
+bool file_lock_try(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 cadre_status lock_file_acquire(const char *path, int *ret_fd, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -80,6 +80,11 @@ bool disk_free_bytes(const char *path, uint64_t *ret_bytes);
  * than 1024 in all, control bytes, or bytes that are not UTF-8. */
 cadre_status file_name_check(const char *name, struct cadre_error *error);
 
+/* Takes the lock of a file that is open for writing, for as long as this description of it stays
+ * open, without waiting. False: another process, maybe of another host, has it. True as well on a
+ * file system that knows no locks. */
+bool file_lock_try(int fd);
+
 /* Takes the lock file `path` (made 0600 when absent) for as long as *ret_fd stays open, and writes
  * our process id into it. FAILED_PRECONDITION names the process that holds it. Ends with the
  * process, however it ends. The file is left behind: removing it would let two processes hold two

@@ -13,6 +13,8 @@
 #include "common/client/state.h"
 #include "common/pure/assert.h"
 
+/* Of several coordinators one leads after a few seconds, unless etcd has no quorum. */
+#define LEADER_WAIT_US   (30 * CADRE_US_PER_S)
 #define RESTART_AFTER_US (250 * CADRE_US_PER_MS)
 
 /* ---- completion ---- */
@@ -185,6 +187,27 @@ static bool wait_for_restart(struct operation *operation, cadre_status status)
     return true;
 }
 
+/* Whether it waits for one of several coordinators to lead: nothing was carried out. */
+static bool wait_for_leader(struct operation *operation)
+{
+    struct cadre_client *client = operation->client;
+    bool awaited = operation->attempt.awaited;
+    operation->attempt.awaited = false;
+    if (!awaited || operation->answered || !operation->repeats || client->closing) {
+        return false;
+    }
+    uint64_t now_us = clock_monotonic_us();
+    if (operation->outage_since_us == 0) {
+        operation->outage_since_us = now_us;
+    }
+    if (now_us - operation->outage_since_us >= LEADER_WAIT_US) {
+        return false;
+    }
+    operation->restart_us = now_us + RESTART_AFTER_US;
+    rpc_loop_stop(client->loop);
+    return true;
+}
+
 /* A coordinator that answered stays the one that is asked. */
 static void note_answer(struct operation *operation)
 {
@@ -198,6 +221,15 @@ static void note_answer(struct operation *operation)
 static cadre_status send_request(
     struct operation *operation, const struct operation_call *call, struct cadre_error *error);
 
+static cadre_status make_again(struct operation *operation)
+{
+    const struct operation_call how = operation->how;
+    struct cadre_error *error = &operation->error;
+    wire_buffer_clear(&operation->client->packed);
+    return operation->kind->restart != NULL ? operation->kind->restart(operation, error)
+                                            : send_request(operation, &how, error);
+}
+
 /* Makes the call again at the coordinator that is to be asked next. False: there is none, or part
  * of an answer has been delivered. */
 static bool repeat_elsewhere(struct operation *operation, const struct rpc_call *call)
@@ -209,11 +241,7 @@ static bool repeat_elsewhere(struct operation *operation, const struct rpc_call 
     if (!again || client->closing || (!restarts && (operation->answered || !operation->repeats))) {
         return false;
     }
-    wire_buffer_clear(&client->packed);
-    const struct operation_call how = operation->how;
-    struct cadre_error *error = &operation->error;
-    cadre_status status = restarts ? operation->kind->restart(operation, error)
-                                   : send_request(operation, &how, error);
+    cadre_status status = make_again(operation);
     if (status != CADRE_OK) {
         operation_end(operation, status);
     }
@@ -225,7 +253,8 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     struct operation *operation = user;
     bool ours = operation->failed || operation->stopped;
     operation->call = NULL;
-    if (!ours && status == CADRE_UNAVAILABLE && repeat_elsewhere(operation, call)) {
+    if (!ours && status == CADRE_UNAVAILABLE &&
+        (repeat_elsewhere(operation, call) || wait_for_leader(operation))) {
         return;
     }
     if (!ours && status != CADRE_UNAVAILABLE && status != CADRE_DEADLINE_EXCEEDED &&
@@ -426,8 +455,7 @@ static uint64_t restart_due(struct cadre_client *client)
         struct operation *after = operation->next;
         if (operation->restart_us != 0 && operation->restart_us <= now_us) {
             operation->restart_us = 0;
-            wire_buffer_clear(&client->packed);
-            cadre_status status = operation->kind->restart(operation, &operation->error);
+            cadre_status status = make_again(operation);
             if (status != CADRE_OK) {
                 operation_end(operation, status);
                 return now_us; /* `done` may have changed the list */

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "cadre/client.h"
+#include "cadre/client_coordinators.h"
 #include "common/view/cluster_sums.h"
 
 /* A job, with "tasks" when it has some. */
@@ -27,6 +28,8 @@ json_t *json_of_event(const cadre_event *event);
 json_t *json_of_verification(const cadre_verification *verification);
 /* The workers with their GPUs. */
 json_t *json_of_workers(const cadre_worker_list *list);
+/* The coordinators of a cluster. */
+json_t *json_of_coordinators(const cadre_coordinator_list *list);
 /* A line of a task's log, or a piece of one; `log` has what is true of its first byte, and its
  * bytes are not read. */
 json_t *json_of_text_line(uint64_t job, const cadre_log *log, const char *text_line, size_t size);

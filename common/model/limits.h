@@ -79,6 +79,9 @@
 /* Of positions and step counts: sums of two cannot overflow. */
 #define LIMIT_POSITION (1ULL << 62)
 
+/* Of one list_coordinators_response. */
+#define LIMIT_COORDINATORS 64
+
 /* Entries of one list_jobs_response and of one list_outputs_response: at their longest they fit
  * LIMIT_FRAME_BYTES. */
 #define LIMIT_JOBS_LISTED    500

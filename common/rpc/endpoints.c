@@ -187,6 +187,12 @@ static size_t leader_named(struct rpc_endpoints *endpoints, const struct rpc_cal
     return at;
 }
 
+static bool is_one_of_several(const struct rpc_call *call)
+{
+    size_t length = 0;
+    return rpc_call_trailer(call, RPC_LEADER_KEY, &length) != NULL;
+}
+
 static bool has_failed(const struct rpc_attempt *attempt, size_t at)
 {
     return (attempt->failed & (UINT32_C(1) << at)) != 0;
@@ -201,6 +207,7 @@ static void use(struct rpc_endpoints *endpoints, size_t at)
 bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *attempt,
     const struct rpc_channel *channel, const struct rpc_call *call)
 {
+    attempt->awaited = attempt->awaited || is_one_of_several(call);
     size_t failed = index_of(endpoints, channel);
     size_t leader = leader_named(endpoints, call);
     bool named = leader < endpoints->count && leader != failed;
@@ -226,6 +233,6 @@ bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *a
         }
     }
     use(endpoints, (failed + 1) % endpoints->count);
-    *attempt = (struct rpc_attempt){0};
+    *attempt = (struct rpc_attempt){.awaited = attempt->awaited};
     return false;
 }

@@ -9,6 +9,7 @@
 #define CADRE_VIEW_VIEW_H
 
 #include "cadre/client.h"
+#include "cadre/client_coordinators.h"
 #include "cadre/client_trace.h"
 #include "common/wire/wire.h"
 
@@ -35,6 +36,10 @@ cadre_login *view_login_new(const struct login_response *response, struct wire_a
 /* The coordinator's version. */
 cadre_coordinator_version *view_version_new(
     const struct version_response *response, struct wire_arena *arena);
+
+/* The coordinators of a cluster. */
+cadre_coordinator_list *view_coordinators_new(
+    const struct list_coordinators_response *response, struct wire_arena *arena);
 
 /* Fills an array of the caller's; the texts stay those of the model. */
 void view_spans(const struct trace_span *from, size_t count, cadre_trace_span *ret);

@@ -10,6 +10,7 @@
 
 #include "cadre/v1/agent.pb-c.h"
 #include "cadre/v1/common.pb-c.h"
+#include "cadre/v1/coordinators.pb-c.h"
 #include "cadre/v1/jobs.pb-c.h"
 #include "cadre/v1/ledger.pb-c.h"
 #include "cadre/v1/task.pb-c.h"

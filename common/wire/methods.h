@@ -4,8 +4,9 @@
 #ifndef CADRE_WIRE_METHODS_H
 #define CADRE_WIRE_METHODS_H
 
-#define METHOD_SERVICE_JOBS   "cadre.v1.Jobs"
-#define METHOD_SERVICE_AGENTS "cadre.v1.Agents"
+#define METHOD_SERVICE_JOBS         "cadre.v1.Jobs"
+#define METHOD_SERVICE_AGENTS       "cadre.v1.Agents"
+#define METHOD_SERVICE_COORDINATORS "cadre.v1.Coordinators"
 
 #define METHOD_AGENTS_JOIN          "/cadre.v1.Agents/Join"
 #define METHOD_AGENTS_GET_BLOB      "/cadre.v1.Agents/GetBlob"
@@ -32,6 +33,9 @@
 #define METHOD_JOBS_LIST_WORKERS  "/cadre.v1.Jobs/ListWorkers"
 #define METHOD_JOBS_LOGIN         "/cadre.v1.Jobs/Login"
 #define METHOD_JOBS_VERSION       "/cadre.v1.Jobs/Version"
+
+#define METHOD_COORDINATORS_LEADER "/cadre.v1.Coordinators/Leader"
+#define METHOD_COORDINATORS_LIST   "/cadre.v1.Coordinators/List"
 
 /* Which side sends more than one message. */
 enum method_shape {
@@ -66,6 +70,8 @@ enum method_shape {
     X(METHOD_JOBS_DRAIN, METHOD_UNARY)                                                             \
     X(METHOD_JOBS_LIST_WORKERS, METHOD_UNARY)                                                      \
     X(METHOD_JOBS_LOGIN, METHOD_UNARY)                                                             \
-    X(METHOD_JOBS_VERSION, METHOD_UNARY)
+    X(METHOD_JOBS_VERSION, METHOD_UNARY)                                                           \
+    X(METHOD_COORDINATORS_LEADER, METHOD_UNARY)                                                    \
+    X(METHOD_COORDINATORS_LIST, METHOD_UNARY)
 
 #endif

@@ -65,6 +65,10 @@ WIRE_TABLE(ListWorkersResponse, struct list_workers_response);
 WIRE_TABLE(LoginResponse, struct login_response);
 WIRE_TABLE(VersionResponse, struct version_response);
 
+/* table_coordinators.c */
+WIRE_TABLE(LeaderResponse, struct leader_response);
+WIRE_TABLE(ListCoordinatorsResponse, struct list_coordinators_response);
+
 /* table_metrics.c */
 WIRE_TABLE(MetricsRequest, struct metrics_request);
 WIRE_TABLE(MetricsResponse, struct metrics_response);

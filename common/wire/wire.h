@@ -23,6 +23,7 @@
 #include "common/base/error.h"
 #include "common/model/agent_message.h"
 #include "common/model/client_message.h"
+#include "common/model/coordinator_message.h"
 #include "common/model/ledger_entry.h"
 
 /* A growing byte buffer; {0} is an empty one. */
@@ -83,7 +84,9 @@ void wire_arena_free(struct wire_arena *arena);
     X(list_workers_request, ListWorkersRequest)                                                    \
     X(list_workers_response, ListWorkersResponse)                                                  \
     X(login_response, LoginResponse)                                                               \
-    X(version_response, VersionResponse)
+    X(version_response, VersionResponse)                                                           \
+    X(leader_response, LeaderResponse)                                                             \
+    X(list_coordinators_response, ListCoordinatorsResponse)
 
 #define WIRE_DECLARE(name, m)                                                                      \
     cadre_status wire_pack_##name(                                                                 \

@@ -83,6 +83,8 @@ int verb_drain(const struct cli *cli, int argc, char **argv);
 int verb_undrain(const struct cli *cli, int argc, char **argv);
 /* workers.c: lists the workers, or shows one with its GPUs. */
 int verb_workers(const struct cli *cli, int argc, char **argv);
+/* coordinators.c: lists the coordinators, with the one that leads. */
+int verb_coordinators(const struct cli *cli, int argc, char **argv);
 /* pki.c: makes, issues and shows certificates. */
 int verb_pki(const struct cli *cli, int argc, char **argv);
 /* top.c: shows the cluster again and again. */

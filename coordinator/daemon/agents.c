@@ -11,6 +11,7 @@
 #include "coordinator/daemon/base/authorization.h"
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/series/series_jobs.h"
+#include "coordinator/daemon/shared/shared_ledger.h"
 #include "coordinator/daemon/traces/traces.h"
 
 /* A call carries its link's number where other calls carry an object. */
@@ -22,6 +23,9 @@ static struct link_id link_of(const struct rpc_call *call)
 static void join_open(struct rpc_call *call, void *user)
 {
     struct link_id link;
+    if (shared_ledger_wait(user, call)) {
+        return;
+    }
     if (!links_add(user, call, &link)) {
         rpc_call_finish(
             call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another worker");
@@ -117,6 +121,9 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
     struct link_id link = link_of(call);
     struct cadre_error error = {0};
     struct agent_up up;
+    if (link.n == 0) {
+        return; /* it waits until it is known who leads, and begins again there */
+    }
     wire_arena_reset(daemon->arena);
     if (wire_unpack_agent_up(data, length, daemon->arena, &up, &error) != CADRE_OK ||
         check_order(daemon, link, &up, &error) != CADRE_OK) {
@@ -174,6 +181,10 @@ static void join_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)cancelled;
     struct daemon *daemon = user;
     struct link_id link = link_of(call);
+    if (link.n == 0) {
+        (void)shared_ledger_waited(daemon, call);
+        return;
+    }
     if (!links_remove(daemon, link)) {
         return; /* it was refused at once */
     }

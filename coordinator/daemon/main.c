@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <openssl/rand.h>
-
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -19,8 +17,8 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/file_store.h"
-#include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/jobs.h"
+#include "coordinator/daemon/lead.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/logs/logs.h"
@@ -30,42 +28,9 @@
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/storage.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
-
-/* A write of the ledger for which there was no room is tried again after so long. */
-#define LEDGER_RETRY_US CADRE_US_PER_S
+#include "coordinator/daemon/shared/shared_ledger.h"
 
 #define REFERENCES_PAUSE_FACTOR 10
-
-/* The chief of 10,000 ps tasks receives their list, some 400 KB, five times a second at most. */
-#define MEMBERS_US 20
-
-static void on_job_changed(void *user, struct job_id job)
-{
-    ((struct daemon *)user)->references_added = true;
-    job_log_changed(user, job);
-    watch_job_changed(user, job);
-    log_followers_job_changed(user, job);
-}
-
-static void on_job_forgotten(void *user, struct job_id job)
-{
-    struct daemon *daemon = user;
-    logs_forget(daemon, job);
-    series_forget(daemon, job);
-    api_forget(daemon);
-    paths_remove_job(daemon, job);
-    storage_forget_job(daemon->storage, job);
-    daemon->references_dropped = true;
-}
-
-static void on_checkpoint_dropped(
-    void *user, struct job_id job, const struct core_checkpoint *checkpoint)
-{
-    struct daemon *daemon = user;
-    log_event(LOG_LEVEL_DEBUG, "jobs", "a checkpoint is not kept any more", LOG_U64("job", job.n),
-        LOG_U64("step", checkpoint->position));
-    daemon->references_dropped = true;
-}
 
 /* Between turns, because a sink may not query the engine. With many jobs that save, some checkpoint
  * is dropped in each turn, and a refresh looks at all: the next one is at least ten times its
@@ -98,8 +63,8 @@ static void notify_watchers_of_disk(struct daemon *daemon)
     if (!disk_flush(daemon)) {
         return;
     }
-    if (daemon->disk.held) {
-        pending_answer_held(daemon);
+    if (daemon->disk.held && shared_ledger_may_send(daemon)) {
+        pending_answer_held(daemon); /* else they wait for what is decided in etcd */
     }
     watch_all_changed(daemon);
 }
@@ -119,15 +84,18 @@ static void on_turn_end(void *user)
     if (daemon->failed != CADRE_OK || daemon->engine == NULL) {
         return;
     }
+    shared_ledger_turn(daemon);
     if (engine_flush(daemon->engine, clock_monotonic_us(), &error) != CADRE_OK) {
         daemon_fail(daemon, &error);
         return;
     }
     storage_expire_jobs(daemon);
     notify_watchers_of_disk(daemon);
-    drop_unreferenced(daemon);
-    watch_flush(daemon);
-    logs_flush(daemon);
+    if (shared_ledger_may_send(daemon)) {
+        drop_unreferenced(daemon);
+        watch_flush(daemon);
+        logs_flush(daemon);
+    }
     uint64_t wake_us = engine_wake_us(daemon->engine);
     if (daemon->references_dropped && daemon->references_next_us < wake_us) {
         wake_us = daemon->references_next_us;
@@ -148,6 +116,12 @@ static void on_server_gone(void *user)
     rpc_loop_stop(daemon->loop);
 }
 
+static void end_calls(struct daemon *daemon)
+{
+    rpc_server_shutdown(daemon->server, daemon->options.drain_us, on_server_gone, daemon);
+}
+
+/* With --ha another coordinator leads first, and then the calls end, which are repeated there. */
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct daemon *daemon = handle->data;
@@ -157,7 +131,9 @@ static void on_signal(uv_signal_t *handle, int number)
     daemon->draining = true;
     log_event(LOG_LEVEL_INFO, "daemon", "shutting down", LOG_I64("signal", number));
     notifier_stopping(&daemon->notifier, "ending open calls");
-    rpc_server_shutdown(daemon->server, daemon->options.drain_us, on_server_gone, daemon);
+    if (!shared_ledger_leave(daemon)) {
+        end_calls(daemon);
+    }
 }
 
 static void on_sighup(uv_signal_t *handle, int number)
@@ -171,18 +147,25 @@ static cadre_status open_state(
     struct daemon *daemon, struct store **ret_store, struct cadre_error *error)
 {
     const char *state = daemon->options.state_dir;
+    const char *contents = daemon->options.contents_dir;
     CADRE_FREE_AT_EXIT char *lock = NULL;
-    CADRE_FREE_AT_EXIT char *ledger = NULL;
-    if (asprintf(&lock, "%s/lock", state) < 0 || asprintf(&ledger, "%s/ledger.db", state) < 0 ||
-        asprintf(&daemon->blob_dir, "%s/blobs", state) < 0 ||
-        asprintf(&daemon->job_dir, "%s/jobs", state) < 0) {
+    if (asprintf(&lock, "%s/lock", state) < 0 ||
+        asprintf(&daemon->ledger_path, "%s/ledger.db", state) < 0 ||
+        asprintf(&daemon->blob_dir, "%s/blobs", contents != NULL ? contents : state) < 0 ||
+        asprintf(&daemon->job_dir, "%s/jobs", contents != NULL ? contents : state) < 0) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", state);
+    }
+    if (contents != NULL && access(contents, R_OK | W_OK | X_OK) != 0) {
+        return cadre_error_errno(error, errno,
+            "--contents %s: cannot use this folder, which is to be there and mounted before the "
+            "coordinator starts",
+            contents);
     }
     CADRE_TRY(folder_make_durable(state, 0700, error));
     CADRE_TRY(lock_file_acquire(lock, &daemon->lock_fd, error));
     CADRE_TRY(folder_make_durable(daemon->blob_dir, 0700, error));
     CADRE_TRY(folder_make_durable(daemon->job_dir, 0700, error));
-    return store_sqlite_open(ledger, ret_store, error);
+    return store_sqlite_open(daemon->ledger_path, ret_store, error);
 }
 
 static void log_damage(void *user, struct job_id job, const char *what)
@@ -218,66 +201,6 @@ static cadre_status check_ledger(struct daemon *daemon, struct cadre_error *erro
     return CADRE_OK;
 }
 
-static cadre_status open_engine(
-    struct daemon *daemon, struct store *store, struct cadre_error *error)
-{
-    const struct coordinator_options *options = &daemon->options;
-    struct engine_options engine_options = {
-        .core = {.limits = {.workers_max = (uint32_t)options->workers_max,
-                     .jobs_max = (uint32_t)options->jobs_max,
-                     .tasks_max = (uint32_t)options->tasks_max},
-            .lease_us = options->lease_us,
-            .rewind_us = options->rewind_us,
-            .grace_us = options->grace_us,
-            .collect_us = options->collect_us,
-            .form_us = options->form_us,
-            .report_us = options->report_us,
-            .wait_us = options->wait_us,
-            .stall_us = options->stall_us,
-            .slow_factor = (uint32_t)options->slow_factor,
-            .slow_us = options->slow_us,
-            .members_us = MEMBERS_US},
-        .keep_jobs = (uint32_t)options->keep_jobs,
-        .sync_us = options->ledger_sync_us,
-        .retry_us = LEDGER_RETRY_US};
-    if (RAND_bytes((unsigned char *)&engine_options.core.seed, sizeof engine_options.core.seed) !=
-        1) {
-        return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
-    }
-    static const struct engine_sink sink = {.down = links_down,
-        .refuse = links_refuse,
-        .answer = pending_answer,
-        .job_changed = on_job_changed,
-        .job_forgotten = on_job_forgotten,
-        .checkpoint_dropped = on_checkpoint_dropped};
-    cadre_status status = engine_open(
-        &engine_options, store, &sink, daemon, clock_monotonic_us(), &daemon->engine, error);
-    if (status != CADRE_OK) {
-        store->ops->close(store);
-    }
-    return status;
-}
-
-/* Logs the jobs of before this start. */
-static void load_known_jobs(struct daemon *daemon)
-{
-    struct job_info info;
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
-        if (engine_job_is_damaged(daemon->engine, info.id)) {
-            log_event(LOG_LEVEL_ERROR, "ledger", "a job's record is damaged",
-                LOG_U64("job", info.id.n), LOG_STR("name", info.name),
-                LOG_STR("reason", info.message));
-        }
-        if (!job_state_is_final(info.state)) {
-            job_log_known(daemon, &info);
-            log_event(LOG_LEVEL_INFO, "jobs",
-                info.started_us != 0 ? "goes on with a job that runs" : "a queued job waits again",
-                LOG_U64("job", info.id.n), LOG_STR("name", info.name),
-                LOG_U64("tasks", info.workers), LOG_U64("generation", info.generation));
-        }
-    }
-}
-
 static void start_handles(struct daemon *daemon)
 {
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
@@ -299,13 +222,6 @@ static void start_handles(struct daemon *daemon)
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
 }
 
-/* Whether an option needs the number of kept bytes: counting walks all files. */
-static bool counts_storage(const struct coordinator_options *options)
-{
-    return options->storage_quota_bytes > 0 || options->job_quota_bytes > 0 ||
-           options->keep_for_us > 0 || options->http != NULL;
-}
-
 /* Of two times that contradict each other the longer one counts. */
 static void check_times(const struct coordinator_options *options)
 {
@@ -317,10 +233,54 @@ static void check_times(const struct coordinator_options *options)
     }
 }
 
+/* ---- with --ha: follows, then leads ---- */
+
+static void begin_leading(struct daemon *daemon, struct store *store, const struct engine_log *log)
+{
+    struct cadre_error error = {0};
+    cadre_status status = daemon_lead(daemon, store, log, &error);
+    if (status == CADRE_OK) {
+        status = server_note_serving(daemon, &error);
+    }
+    if (status != CADRE_OK) {
+        daemon_fail(daemon, &error);
+    }
+}
+
+static void step_down(struct daemon *daemon, const char *text)
+{
+    (void)text;
+    if (daemon->draining) {
+        end_calls(daemon);
+        return;
+    }
+    daemon->starts_again = true;
+    rpc_loop_stop(daemon->loop);
+}
+
+static cadre_status begin(struct daemon *daemon, struct store *store, struct cadre_error *error)
+{
+    static const struct shared_ledger_owner owner = {.lead = begin_leading, .step_down = step_down};
+    bool shared = daemon->options.ha.address != NULL;
+    cadre_status status = shared ? CADRE_OK : daemon_lead(daemon, store, NULL, error);
+    if (status == CADRE_OK) {
+        status = server_open(daemon, metrics_call_end, error);
+    }
+    if (status == CADRE_OK) {
+        status = shared ? shared_ledger_open(daemon, store, &owner, error)
+                        : server_note_serving(daemon, error);
+    }
+    if (status != CADRE_OK && daemon->engine == NULL) {
+        store->ops->close(store);
+    }
+    return status;
+}
+
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
 {
     check_times(&daemon->options);
     struct store *store = NULL;
+    CADRE_TRY(shared_ledger_check_options(&daemon->options, error));
     daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     if (daemon->arena == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to start");
@@ -328,23 +288,15 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     daemon->started_us = clock_wall_us();
     daemon->cleaned_us = clock_monotonic_us();
     CADRE_TRY(login_key_make(&daemon->login_key, error));
-    CADRE_TRY(open_state(daemon, &store, error));
-    CADRE_TRY(open_engine(daemon, store, error));
-    load_known_jobs(daemon);
-    CADRE_TRY(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, error));
-    if (counts_storage(&daemon->options)) {
-        CADRE_TRY(storage_open(daemon, error));
-    }
-    CADRE_TRY(content_references_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     daemon->file_pool.loop = daemon->loop;
     start_handles(daemon);
-    paths_resume_removal(daemon);
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
         metrics_on_tls_event, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
+    CADRE_TRY(open_state(daemon, &store, error));
     disk_open(daemon);
-    return server_open(daemon, metrics_call_end, error);
+    return begin(daemon, store, error);
 }
 
 static void close_daemon(struct daemon *daemon)
@@ -352,6 +304,7 @@ static void close_daemon(struct daemon *daemon)
     if (daemon->loop != NULL) {
         rpc_loop_on_turn_end(daemon->loop, NULL, NULL);
         metrics_close(daemon);
+        shared_ledger_close(daemon);
         rpc_server_close(daemon->server);
         logs_close(daemon);
         series_close(daemon);
@@ -384,6 +337,7 @@ static void close_daemon(struct daemon *daemon)
     engine_close(daemon->engine);
     pending_close(daemon);
     free(daemon->links);
+    free(daemon->ledger_path);
     free(daemon->blob_dir);
     free(daemon->job_dir);
     free(daemon->outputs_synced);
@@ -406,6 +360,10 @@ static void write_status(void *user, char *ret_text, size_t size)
     unsigned workers = 0;
     unsigned run = 0;
     unsigned wait = 0;
+    if (daemon->engine == NULL) {
+        snprintf(ret_text, size, "follows: another coordinator leads, or none yet");
+        return;
+    }
     for (size_t i = 0; i < daemon->link_count; i++) {
         workers += daemon->links[i].sent_hello;
     }
@@ -450,14 +408,28 @@ static int daemon_main_run(void *user)
             LOG_STR("reason", daemon->failure.text));
     }
     close_daemon(daemon);
-    log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);
+    if (!daemon->starts_again) {
+        log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);
+    }
     return failed == CADRE_OK ? 0 : 1;
+}
+
+/* A coordinator that was replaced keeps nothing of what it had decided: it starts as a follower. */
+static int start_again(char **argv)
+{
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    execv("/proc/self/exe", argv);
+    log_event(LOG_LEVEL_ERROR, "daemon", "cannot start again", LOG_STR("reason", strerror(errno)));
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
     log_set_journal(journal_send);
-    return daemon_main(&coordinator_option_table, argc, argv, &daemon.options, &daemon.options.log,
-        daemon_main_run, &daemon);
+    int status = daemon_main(&coordinator_option_table, argc, argv, &daemon.options,
+        &daemon.options.log, daemon_main_run, &daemon);
+    return status == 0 && daemon.starts_again && !daemon.draining ? start_again(argv) : status;
 }

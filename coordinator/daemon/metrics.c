@@ -12,6 +12,8 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/server.h"
+#include "coordinator/daemon/shared/shared_ledger.h"
+#include "coordinator/daemon/shared/shared_metrics.h"
 #include "coordinator/daemon/contents/storage.h"
 
 #define METHODS_MAX 64
@@ -319,11 +321,14 @@ static void show_metrics(void *user, struct http_request *request)
 {
     struct exposition out = {0};
     struct daemon *daemon = user;
-    show_jobs(daemon, &out);
-    show_workers(daemon, &out);
-    show_counts(daemon, &out);
-    show_storage(daemon, &out);
+    if (daemon->engine != NULL) {
+        show_jobs(daemon, &out);
+        show_workers(daemon, &out);
+        show_counts(daemon, &out);
+        show_storage(daemon, &out);
+    }
     show_calls(daemon, &out);
+    shared_metrics_show(daemon, &out);
     process_metrics(&out, "cadre-coordinator", tls_of(daemon));
     http_answer(request, http_response_exposition(200, HTTP_TYPE_METRICS, &out));
 }
@@ -341,6 +346,14 @@ static unsigned write_health(struct daemon *daemon, struct exposition *out)
     if (daemon->server == NULL) {
         exposition_text(out, "The coordinator does not serve yet.\n");
         return 503;
+    }
+    if (daemon->options.ha.address != NULL && shared_ledger_trouble(daemon)[0] != '\0') {
+        exposition_text(out, "%s.\n", shared_ledger_trouble(daemon));
+        return 503;
+    }
+    if (daemon->engine == NULL) {
+        exposition_text(out, "ok: this coordinator follows, and does not lead\n");
+        return 200;
     }
     struct cadre_error full = {0};
     if (disk_check_ledger(daemon, &full) != CADRE_OK) {

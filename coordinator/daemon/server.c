@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
@@ -13,6 +14,7 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/server.h"
+#include "coordinator/daemon/shared/shared_ledger.h"
 
 #define REQUEST_BYTES ((size_t)64 * 1024)
 #define CHUNK_MARGIN  4096
@@ -48,6 +50,8 @@ static const struct method_row method_rows[] = {
     {METHOD_JOBS_LIST_WORKERS, &list_workers_ops, REQUEST_BYTES},
     {METHOD_JOBS_LOGIN, &login_ops, REQUEST_BYTES},
     {METHOD_JOBS_VERSION, &version_ops, REQUEST_BYTES},
+    {METHOD_COORDINATORS_LEADER, &leader_ops, REQUEST_BYTES},
+    {METHOD_COORDINATORS_LIST, &list_coordinators_ops, REQUEST_BYTES},
 };
 
 #define METHODS (sizeof method_rows / sizeof method_rows[0])
@@ -95,6 +99,25 @@ static cadre_status find_group(const char *name, gid_t *ret_gid, struct cadre_er
     return CADRE_OK;
 }
 
+/* The name in its certificate, else that of its host. */
+static void name_self(struct daemon *daemon)
+{
+    char host[LIMIT_NAME_BYTES] = "localhost";
+    gethostname(host, sizeof host - 1);
+    snprintf(daemon->name, sizeof daemon->name, "%s",
+        daemon->tls != NULL ? rpc_tls_material(daemon->tls)->identity.name : host);
+}
+
+/* What does not fit is left out. */
+static void add_address(struct daemon *daemon, const char *address)
+{
+    size_t length = strlen(daemon->addresses);
+    if (length + 1 + strlen(address) < sizeof daemon->addresses) {
+        snprintf(daemon->addresses + length, sizeof daemon->addresses - length, "%s%s",
+            length > 0 ? "," : "", address);
+    }
+}
+
 static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_error *error)
 {
     struct rpc_socket_access access = {.group_may_connect = daemon->options.group != NULL};
@@ -120,6 +143,7 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
                 LOG_STR("address", shown));
         }
         fprintf(ready, "%s\n", shown);
+        add_address(daemon, shown);
     }
     return CADRE_OK;
 }
@@ -127,12 +151,12 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
 static cadre_status may_call(
     struct rpc_call *call, const char *method, void *user, struct cadre_error *error)
 {
-    (void)user;
     cadre_status status = authorize(rpc_call_identity(call), method, error);
-    if (status != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "server", "a call is denied",
-            LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error->text));
+    if (status == CADRE_OK) {
+        return shared_ledger_admit(user, call, method, error);
     }
+    log_event(LOG_LEVEL_WARNING, "server", "a call is denied", LOG_STR("peer", rpc_call_peer(call)),
+        LOG_STR("reason", error->text));
     return status;
 }
 
@@ -153,6 +177,7 @@ static cadre_status open_server(struct daemon *daemon,
         .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
         .tls = daemon->tls,
         .authorize = may_call,
+        .authorize_user = daemon,
         .on_call_end = on_call_end,
         .on_call_end_user = daemon};
     return rpc_server_open(daemon->loop, &options, &daemon->server, error);
@@ -162,6 +187,7 @@ cadre_status server_open(struct daemon *daemon,
     void (*on_call_end)(void *user, const char *path, cadre_status status),
     struct cadre_error *error)
 {
+    name_self(daemon);
     CADRE_TRY(open_server(daemon, on_call_end, error));
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
@@ -173,14 +199,21 @@ cadre_status server_open(struct daemon *daemon,
     fclose(ready);
     CADRE_TRY(status);
     rpc_server_start(daemon->server);
-    static const char *const services[] = {"", METHOD_SERVICE_JOBS, METHOD_SERVICE_AGENTS};
-    for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
-        CADRE_TRY(rpc_health_set(daemon->health, services[i], true, error));
-    }
+    CADRE_TRY(rpc_health_set(daemon->health, "", true, error));
+    CADRE_TRY(rpc_health_set(daemon->health, METHOD_SERVICE_JOBS, false, error));
+    CADRE_TRY(rpc_health_set(daemon->health, METHOD_SERVICE_AGENTS, false, error));
+    CADRE_TRY(rpc_health_set(daemon->health, METHOD_SERVICE_COORDINATORS, true, error));
     if (daemon->options.ready_file == NULL) {
         return CADRE_OK;
     }
     CADRE_TRY(file_write_atomic(daemon->options.ready_file, text, size, 0644, error));
     daemon->ready_file_written = true;
     return CADRE_OK;
+}
+
+cadre_status server_note_serving(struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_TRY(rpc_health_set(
+        daemon->health, METHOD_SERVICE_JOBS, !daemon->disk.low && !daemon->disk.held, error));
+    return rpc_health_set(daemon->health, METHOD_SERVICE_AGENTS, true, error);
 }

@@ -8,11 +8,14 @@
 
 struct daemon;
 
-/* Ready when it returns OK. on_call_end(daemon, path, status) on the loop when a call ends: `path`
- * is one of server_method(), or an unknown one. */
+/* Takes calls when it returns OK. on_call_end(daemon, path, status) on the loop when a call ends:
+ * `path` is one of server_method(), or an unknown one. */
 cadre_status server_open(struct daemon *daemon,
     void (*on_call_end)(void *user, const char *path, cadre_status status),
     struct cadre_error *error);
+
+/* This coordinator leads: by its health, too. */
+cadre_status server_note_serving(struct daemon *daemon, struct cadre_error *error);
 
 /* The paths of the methods, i from 0 until NULL. */
 const char *server_method(size_t i);

@@ -6,6 +6,7 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/authorization.h"
+#include "coordinator/daemon/shared/shared_ledger.h"
 
 /* Ends the other streams; the workers join again and receive the new term. */
 static void send_new_term(struct daemon *daemon, struct link_id but)
@@ -78,6 +79,13 @@ cadre_status terms_check(struct daemon *daemon, struct link_id link,
     case TERM_OLD:
     case TERM_DUPLICATE:
         break;
+    }
+    if (daemon->shared != NULL && verdict == TERM_OLD) {
+        shared_ledger_hello_ahead(daemon, hello->seen.start);
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "worker %s has served a later leadership, %llu, than this one, %llu: another "
+            "coordinator leads",
+            hello->name, (unsigned long long)hello->seen.start, (unsigned long long)own.start);
     }
     if (!daemon->options.supersede) {
         return terms_refuse(hello, &own, verdict == TERM_DUPLICATE, error);

@@ -100,7 +100,7 @@ static void put_record(
         .committed = from->committed};
 }
 
-static void clear(struct log_entry *entry)
+static void clear(struct entry_records *entry)
 {
     free(entry->records);
     free(entry->placements);
@@ -113,7 +113,7 @@ static void clear(struct log_entry *entry)
 }
 
 cadre_status log_entry_read(
-    struct log_entry *entry, const void *bytes, size_t size, struct cadre_error *error)
+    struct entry_records *entry, const void *bytes, size_t size, struct cadre_error *error)
 {
     struct ledger_entry read;
     clear(entry);
@@ -142,9 +142,9 @@ cadre_status log_entry_read(
     return CADRE_OK;
 }
 
-void log_entry_free(struct log_entry *entry)
+void log_entry_free(struct entry_records *entry)
 {
     clear(entry);
     wire_arena_free(entry->arena);
-    *entry = (struct log_entry){0};
+    *entry = (struct entry_records){0};
 }

@@ -8,8 +8,8 @@
 #include "common/wire/wire.h"
 #include "coordinator/store/store.h"
 
-/* Records of an entry; {0} before the first. Used for one entry after another. */
-struct log_entry {
+/* The records of an entry that was read; {0} before the first. Used for one entry after another. */
+struct entry_records {
     struct store_record *records; /* what they point to is the entry's */
     size_t count;
     struct store_placement *placements; /* of all of them */
@@ -27,8 +27,8 @@ cadre_status log_entry_write(const struct store_record *records, size_t count,
  * record, or of a format, that this version does not know: none of it may be applied, because
  * records that are left out are missing in the ledger. RESOURCE_EXHAUSTED: no memory. */
 cadre_status log_entry_read(
-    struct log_entry *entry, const void *bytes, size_t size, struct cadre_error *error);
+    struct entry_records *entry, const void *bytes, size_t size, struct cadre_error *error);
 /* The entry is {0} again. */
-void log_entry_free(struct log_entry *entry);
+void log_entry_free(struct entry_records *entry);
 
 #endif

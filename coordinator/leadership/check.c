@@ -74,6 +74,14 @@ static bool check_cluster(struct leadership *leadership, const struct leadership
     struct leadership_actions *out)
 {
     const struct leadership_options *known = &leadership->options;
+    if (log_nonce_equal(read->cluster.id, (struct log_nonce){0})) {
+        return refuse_with(leadership,
+            "etcd's key cluster is damaged, or of a version that kept no "
+            "secret in it: restore etcd "
+            "from a backup, or start the coordinator with the highest entry "
+            "with --reseed",
+            out);
+    }
     if (!read->has_leader || !read->has_head) {
         return refuse_with(leadership,
             "etcd has the key cluster, but leader or head is "

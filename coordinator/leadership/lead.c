@@ -200,6 +200,8 @@ static void carry_on(struct leadership *leadership, struct leadership_actions *o
         leadership->piece_written = transaction->piece_end;
         break;
     case LOG_SNAPSHOT:
+        leadership_append(out, LEADERSHIP_ACTION_SNAPSHOT_STORED)->stored =
+            transaction->snapshot_index;
         leadership->snapshot_due = leadership->snapshot.index > transaction->snapshot_index;
         leadership->trim_due = leadership->snapshot.trim_to >= leadership->head.first;
         break;

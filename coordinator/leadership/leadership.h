@@ -116,8 +116,8 @@ enum leadership_event_type {
        ticket. */
     LEADERSHIP_EVENT_OFFER,
     /* Two or more coordinators have this snapshot on disk, by its SHA-256 (HA19).
-     * A leader writes its key, then trims; others ignore it. A newer one replaces
-     * one that still waits. */
+     * A leader writes its key, then SNAPSHOT_STORED follows, then it trims; others
+     * ignore it. A newer one replaces one that still waits. */
     LEADERSHIP_EVENT_SNAPSHOT_HELD,
     /* A worker's hello named a higher term, or this term and a higher index, than
      * this leader has (HA12); likewise a task's generation above the ledger's:
@@ -137,9 +137,9 @@ enum leadership_event_type {
 /* Cluster, leader, head and entries of one linearizable read. */
 struct leadership_read {
     uint64_t request;
-    uint64_t etcd_id; /* of the answer's header */
-    bool has_cluster; /* else all that follows is not looked at */
-    struct log_cluster cluster;
+    uint64_t etcd_id;             /* of the answer's header */
+    bool has_cluster;             /* else all that follows is not looked at */
+    struct log_cluster cluster;   /* id 0: the key cannot be decoded */
     struct log_hash cluster_hash; /* H(cluster.id) */
     bool has_leader, has_head;    /* false: the key is missing or cannot be decoded */
     struct log_leader leader;
@@ -244,6 +244,9 @@ enum leadership_action_type {
      * messages may be sent, within the time to send. The shell applies their
      * entries to its SQLite file. */
     LEADERSHIP_ACTION_LOGGED,
+    /* The key of the snapshot `stored` is in etcd, and those of older ones are
+     * not. */
+    LEADERSHIP_ACTION_SNAPSHOT_STORED,
     LEADERSHIP_ACTION_SUSPEND, /* LEADING -> SUSPENDED */
     LEADERSHIP_ACTION_RESUME,  /* SUSPENDED -> LEADING */
     LEADERSHIP_ACTION_STEP_DOWN,
@@ -287,6 +290,7 @@ struct leadership_action {
             struct leadership_logged logged;
         } lead;
         struct leadership_logged logged;
+        uint64_t stored;  /* its index */
         const char *text; /* STEP_DOWN, REFUSE: a sentence for people */
     };
 };

@@ -90,15 +90,19 @@ enum log_transaction_kind {
 
 /* A transaction: it compares, and writes all of it or nothing.
  *
- *               compares                                   writes
- *   CREATE      version(cluster) = 0                       cluster, leader,
- * head TAKE_OVER   value and mod of leader, mod of head       leader, head
- *   APPEND      value of leader, mod of head               log/INDEX of each
- * entry, head; cluster if `format` is not 0 BEAT        the same head TRIM the
- * same                                   head; deletes log/[trim_from,
- * trim_to], their pieces, and snap/ before snapshot_index PIECES      the same
- * head, part/INDEX/N SNAPSHOT    the same head, snap/INDEX LEAVE the same
- * leader
+ *               compares                       writes
+ *   CREATE      version(cluster) = 0           cluster, leader, head
+ *   TAKE_OVER   value and mod of leader,       leader, head
+ *               mod of head
+ *   APPEND      value of leader, mod of head   log/INDEX of each entry, head;
+ *                                              cluster if `format` is not 0
+ *   BEAT        the same                       head
+ *   TRIM        the same                       head; deletes log/[trim_from,
+ *                                              trim_to] and their pieces
+ *   PIECES      the same                       head, part/INDEX/N
+ *   SNAPSHOT    the same                       head, snap/INDEX; deletes snap/
+ *                                              before it
+ *   LEAVE       the same                       leader
  *
  * Else-branch: gets cluster, leader and head. Values are compared as bytes, so
  * the shell encodes equal structs to equal bytes; names and addresses in the

@@ -32,7 +32,10 @@ static void apply(struct replica *replica, const struct replica_entry *entries, 
     struct cadre_error error = {0};
     if (replica->options.ops->apply(replica->options.user, entries, count, &error) != CADRE_OK) {
         end_with(replica, &error);
+        return;
     }
+    replica->applied = entries[count - 1].at;
+    snapshots_applied(replica, entries, count);
 }
 
 static void apply_read(struct replica *replica, const struct leadership_action *action)
@@ -80,10 +83,11 @@ static void act_lead(struct replica *replica, const struct leadership_action *ac
 
 static void act_store_known(struct replica *replica, const struct leadership_action *action)
 {
-    const struct replica_known known = {.cluster_id = action->known.cluster_id,
+    struct replica_known known = {.cluster_id = action->known.cluster_id,
         .etcd_id = action->known.etcd_id,
         .term = action->known.term,
         .hash = action->known.hash};
+    memcpy(known.secret, etcd_log_secret(replica->log), sizeof known.secret);
     replica->options.ops->store_known(replica->options.user, &known);
 }
 
@@ -93,14 +97,7 @@ static void act_discard(struct replica *replica)
     if (replica->options.ops->discard(replica->options.user, &error) != CADRE_OK) {
         end_with(replica, &error);
     }
-}
-
-void replica_note_failure(struct replica *replica, const char *text)
-{
-    size_t length = strlen(text);
-    length = length < sizeof replica->failure ? length : sizeof replica->failure - 1;
-    memcpy(replica->failure, text, length);
-    replica->failure[length] = '\0';
+    replica->applied = (struct leadership_position){0};
 }
 
 static void act_request(struct replica *replica, const struct leadership_action *action)
@@ -131,7 +128,7 @@ void replica_act(struct replica *replica, const struct leadership_action *action
         apply_read(replica, action);
         break;
     case LEADERSHIP_ACTION_FETCH_SNAPSHOT:
-        ops->fetch_snapshot(user, &action->after);
+        snapshots_fetch(replica);
         break;
     case LEADERSHIP_ACTION_DISCARD:
         act_discard(replica);
@@ -144,6 +141,9 @@ void replica_act(struct replica *replica, const struct leadership_action *action
         break;
     case LEADERSHIP_ACTION_LOGGED:
         act_logged(replica, &action->logged);
+        break;
+    case LEADERSHIP_ACTION_SNAPSHOT_STORED:
+        snapshots_stored(replica, action->stored);
         break;
     case LEADERSHIP_ACTION_SUSPEND:
         ops->suspend(user);

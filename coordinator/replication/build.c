@@ -121,10 +121,11 @@ static cadre_status compare_guard(const struct building *building)
 static cadre_status build_create(const struct building *building)
 {
     const struct log_transaction *transaction = building->transaction;
+    struct cluster_value cluster = {.cluster = transaction->cluster};
     struct leader_value leader = {.leader = transaction->leader};
+    memcpy(cluster.secret, building->inputs->secret, sizeof cluster.secret);
     compare(building->built, KEY_CLUSTER, ETCD_VERSION)->number = 0;
-    CADRE_TRY(put(
-        building, KEY_CLUSTER, value_pack_cluster(&transaction->cluster, building->built->arena)));
+    CADRE_TRY(put(building, KEY_CLUSTER, value_pack_cluster(&cluster, building->built->arena)));
     CADRE_TRY(put_leader(building, &leader));
     return put_head(building);
 }
@@ -232,7 +233,16 @@ static void build_trim(const struct building *building)
     const struct log_transaction *transaction = building->transaction;
     delete_keys(building, key_entry(transaction->trim_from), key_entry(transaction->trim_to + 1));
     delete_keys(building, key_pieces(transaction->trim_from), key_pieces(transaction->trim_to + 1));
-    delete_keys(building, key_snapshot(0), key_snapshot(transaction->snapshot_index));
+}
+
+static cadre_status build_snapshot(const struct building *building)
+{
+    const struct replica_snapshot *snapshot = building->inputs->snapshot;
+    struct built *built = building->built;
+    struct log_key key = key_snapshot(building->transaction->snapshot_index);
+    CADRE_ASSERT(snapshot->at.index == building->transaction->snapshot_index);
+    delete_keys(building, key_snapshot(0), key);
+    return put(building, keep_key(built, key), value_pack_snapshot(snapshot, built->arena));
 }
 
 static cadre_status build_pieces(const struct building *building)
@@ -257,7 +267,6 @@ static cadre_status build_pieces(const struct building *building)
 static cadre_status build_guarded(const struct building *building)
 {
     const struct log_transaction *transaction = building->transaction;
-    struct built *built = building->built;
     CADRE_TRY(compare_guard(building));
     if (transaction->kind == LOG_APPEND) {
         CADRE_TRY(build_append(building));
@@ -266,10 +275,7 @@ static cadre_status build_guarded(const struct building *building)
     } else if (transaction->kind == LOG_TRIM) {
         build_trim(building);
     } else if (transaction->kind == LOG_SNAPSHOT) {
-        const char *key = keep_key(built, key_snapshot(transaction->snapshot_index));
-        CADRE_TRY(put(building, key,
-            value_pack_snapshot(
-                transaction->snapshot_index, &transaction->snapshot_hash, built->arena)));
+        CADRE_TRY(build_snapshot(building));
     } else {
         CADRE_ASSERT(transaction->kind == LOG_BEAT);
     }

@@ -21,9 +21,11 @@ struct known_leader {
 /* What a transaction is built from, besides itself. */
 struct build_inputs {
     const char *name, *addresses, *version; /* of this coordinator */
+    const uint8_t *secret;                  /* REPLICA_SECRET_BYTES, which CREATE writes */
     const struct tickets *tickets;
-    struct etcd_bytes cluster; /* as it is in etcd */
-    uint32_t format;           /* in force */
+    const struct replica_snapshot *snapshot; /* that SNAPSHOT names */
+    struct etcd_bytes cluster;               /* as it is in etcd */
+    uint32_t format;                         /* in force */
     /* The value of `leader` that is to be in etcd, by etcd_log; NULL: only the struct is known. */
     const struct known_leader *guard;
     uint64_t wall_us;

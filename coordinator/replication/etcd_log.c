@@ -28,6 +28,7 @@ struct etcd_log {
     uint8_t cluster[SMALL_VALUE_BYTES_MAX];
     size_t cluster_size;
     uint32_t format;
+    uint8_t secret[REPLICA_SECRET_BYTES];
     struct known_leader seen;
     struct known_leader own; /* that the newest TAKE_OVER of this process writes */
     /* An answer as it is taken apart. */
@@ -90,6 +91,11 @@ void etcd_log_close(struct etcd_log *log)
 const struct leader_value *etcd_log_leader(const struct etcd_log *log)
 {
     return &log->seen.value;
+}
+
+const uint8_t *etcd_log_secret(const struct etcd_log *log)
+{
+    return log->secret;
 }
 
 const struct entry_value *etcd_log_entry(const struct etcd_log *log, uint64_t index)
@@ -164,7 +170,8 @@ static void note_keys(struct etcd_log *log)
         CADRE_ASSERT(keys->cluster_bytes.size <= sizeof log->cluster);
         memcpy(log->cluster, keys->cluster_bytes.data, keys->cluster_bytes.size);
         log->cluster_size = keys->cluster_bytes.size;
-        log->format = keys->cluster.format;
+        log->format = keys->cluster.cluster.format;
+        memcpy(log->secret, keys->cluster.secret, sizeof log->secret);
     }
     if (keys->has_leader) {
         log->seen = keys->leader;
@@ -207,15 +214,16 @@ static cadre_status take_read(struct log_call *call, const struct etcd_answer *a
     *ret_read = (struct leadership_read){.request = call->request,
         .etcd_id = answer->cluster_id,
         .has_cluster = keys->has_cluster,
-        .cluster = keys->cluster,
+        .cluster = keys->cluster.cluster,
         .has_leader = keys->has_leader,
         .has_head = keys->has_head,
         .leader = keys->leader.value.leader,
         .head = keys->head,
         .entries = log->entries.entries,
         .entry_count = log->entries.count};
-    return keys->has_cluster ? hash_cluster(keys->cluster.id, &ret_read->cluster_hash, error)
-                             : CADRE_OK;
+    return keys->has_cluster
+               ? hash_cluster(keys->cluster.cluster.id, &ret_read->cluster_hash, error)
+               : CADRE_OK;
 }
 
 static void on_read(const struct etcd_answer *answer, void *user)
@@ -269,6 +277,55 @@ cadre_status etcd_log_read(struct etcd_log *log, uint64_t request,
     call->after = *after;
     call->entries_max = entries_max;
     return send_read(call, error);
+}
+
+/* ---- snapshots ---- */
+
+/* The newest key that can be read: its number is its index. */
+static cadre_status take_snapshot(const struct etcd_answer *answer, struct wire_arena *arena,
+    struct replica_snapshot *ret_snapshot, struct cadre_error *error)
+{
+    const struct etcd_result *keys = answer->results;
+    CADRE_ASSERT(answer->result_count == 1);
+    for (size_t i = keys->pair_count; i-- > 0;) {
+        const struct etcd_pair *pair = &keys->pairs[i];
+        bool whole = value_unpack_snapshot(pair->value, arena, ret_snapshot) &&
+                     strcmp(pair->key, key_snapshot(ret_snapshot->at.index).text) == 0;
+        if (wire_arena_is_spent(arena) || fault_point("replication.memory")) {
+            return cadre_error_set(
+                error, CADRE_RESOURCE_EXHAUSTED, "no memory for etcd's keys of snapshots");
+        }
+        if (whole) {
+            return CADRE_OK;
+        }
+    }
+    return cadre_error_set(error, CADRE_NOT_FOUND, "etcd names no snapshot of the ledger");
+}
+
+static void on_snapshot(const struct etcd_answer *answer, void *user)
+{
+    struct log_call *call = user;
+    struct etcd_log *log = call->log;
+    const struct etcd_log_options *options = &log->options;
+    struct replica_snapshot snapshot = {0};
+    struct cadre_error error = {0};
+    if (!log->closed && answer->status != CADRE_OK) {
+        options->handlers->snapshot(options->user, answer->status, answer->text, &snapshot);
+    } else if (!log->closed) {
+        wire_arena_reset(log->arena);
+        cadre_status status = take_snapshot(answer, log->arena, &snapshot, &error);
+        options->handlers->snapshot(options->user, status, error.text, &snapshot);
+    }
+    free_call(call);
+}
+
+cadre_status etcd_log_read_snapshot(struct etcd_log *log, struct cadre_error *error)
+{
+    static const struct etcd_operation get = {
+        .kind = ETCD_GET, .key = KEY_SNAPSHOTS, .end = KEY_SNAPSHOTS_END};
+    const struct etcd_transaction read = {.then = &get, .then_count = 1};
+    struct log_call *call = new_call(log, 0, error);
+    return call == NULL ? error->code : send_call(call, &read, on_snapshot, error);
 }
 
 /* ---- transactions ---- */
@@ -341,7 +398,9 @@ static cadre_status build_kept(struct etcd_log *log, struct cadre_error *error)
     const struct build_inputs inputs = {.name = options->name,
         .addresses = options->addresses,
         .version = options->version,
+        .secret = options->secret,
         .tickets = options->tickets,
+        .snapshot = options->snapshot,
         .cluster = {.data = log->cluster, .size = log->cluster_size},
         .format = log->format,
         .guard = find_guard(log, &log->transaction.guard_leader),

@@ -22,6 +22,9 @@ struct etcd_log_handlers {
     void (*answered)(void *user, const struct leadership_answer *answer);
     /* `text` is one sentence. */
     void (*unanswered)(void *user, uint64_t request, bool no_space, const char *text);
+    /* The answer of etcd_log_read_snapshot(). NOT_FOUND: no key names one. */
+    void (*snapshot)(
+        void *user, cadre_status status, const char *text, const struct replica_snapshot *snapshot);
 };
 
 /* Texts and tables are the caller's, and outlive it. */
@@ -30,8 +33,10 @@ struct etcd_log_options {
     const char *name;      /* of this coordinator, less than REPLICA_NAME_BYTES */
     const char *addresses; /* less than REPLICA_ADDRESSES_BYTES */
     const char *version;
-    uint64_t attempt_us; /* an attempt without an answer ends after so long */
+    const uint8_t *secret; /* REPLICA_SECRET_BYTES, of a cluster that this coordinator creates */
+    uint64_t attempt_us;   /* an attempt without an answer ends after so long */
     const struct tickets *tickets;
+    const struct replica_snapshot *snapshot; /* that the next LOG_SNAPSHOT names */
     const struct etcd_log_handlers *handlers;
     void *user;
 };
@@ -49,8 +54,13 @@ cadre_status etcd_log_read(struct etcd_log *log, uint64_t request,
 cadre_status etcd_log_transact(struct etcd_log *log, uint64_t request,
     const struct log_transaction *transaction, struct cadre_error *error);
 
+/* Reads which snapshot is the newest; likewise. */
+cadre_status etcd_log_read_snapshot(struct etcd_log *log, struct cadre_error *error);
+
 /* The key `leader` as it was read or written last; term 0: there is none. */
 const struct leader_value *etcd_log_leader(const struct etcd_log *log);
+/* REPLICA_SECRET_BYTES of the key `cluster` as it was read last, or zeros. */
+const uint8_t *etcd_log_secret(const struct etcd_log *log);
 /* Entry `index` of the newest append; its bytes are valid until its ticket is dropped, those of a
  * TERM entry until the next transaction. */
 const struct entry_value *etcd_log_entry(const struct etcd_log *log, uint64_t index);

@@ -9,6 +9,9 @@
 #define KEY_CLUSTER "cluster"
 #define KEY_LEADER  "leader"
 #define KEY_HEAD    "head"
+/* Before all keys snap/INDEX, and behind them. */
+#define KEY_SNAPSHOTS     "snap/"
+#define KEY_SNAPSHOTS_END "snap0"
 
 struct log_key {
     char text[ETCD_KEY_BYTES];

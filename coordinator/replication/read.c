@@ -78,6 +78,8 @@ bool read_take_keys(
     ret_keys->has_cluster = results[0].pair_count > 0;
     if (cluster != NULL && value_unpack_cluster(cluster->value, arena, &ret_keys->cluster)) {
         ret_keys->cluster_bytes = cluster->value;
+    } else {
+        ret_keys->cluster = (struct cluster_value){0};
     }
     if (leader != NULL && value_unpack_leader(leader->value, arena, &ret_keys->leader.value)) {
         ret_keys->has_leader = true;

@@ -19,10 +19,10 @@ struct read_request {
 /* The three keys as found. */
 struct read_keys {
     bool has_cluster, has_leader, has_head;
-    struct log_cluster cluster;
-    struct etcd_bytes cluster_bytes;
-    struct known_leader leader; /* mod_revision is set */
-    struct log_head head;       /* likewise */
+    struct cluster_value cluster;    /* zero: it is damaged */
+    struct etcd_bytes cluster_bytes; /* size 0: likewise */
+    struct known_leader leader;      /* mod_revision is set */
+    struct log_head head;            /* likewise */
 };
 
 /* Entries as found, and their contents: of pieces the joined bytes, with ENTRY_RECORDS. */

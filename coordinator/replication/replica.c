@@ -88,8 +88,7 @@ static bool take_pending(struct replica *replica, struct leadership_event *ret_e
         ret_event->type = LEADERSHIP_EVENT_SNAPSHOT_INSTALLED;
         ret_event->position = pending->installed_at;
     } else if (take_flag(&pending->held)) {
-        ret_event->type = LEADERSHIP_EVENT_SNAPSHOT_HELD;
-        ret_event->snapshot = pending->snapshot;
+        snapshots_take_held(replica, ret_event);
     } else if (take_flag(&pending->hello)) {
         ret_event->type = LEADERSHIP_EVENT_HELLO_AHEAD;
         ret_event->hello.term = pending->hello_term;
@@ -134,6 +133,7 @@ static void run(struct replica *replica, struct leadership_event *event)
     while (!replica->ended && take_pending(replica, &next)) {
         feed(replica, &next);
     }
+    snapshots_check(replica);
     if (!replica->ended) {
         report_leader(replica);
     }
@@ -163,6 +163,7 @@ static void on_read(
 {
     struct replica *replica = user;
     struct leadership_event event = {.type = LEADERSHIP_EVENT_READ, .read = *read};
+    replica->failure[0] = '\0';
     replica->contents = contents;
     run(replica, &event);
     replica->contents = NULL;
@@ -170,8 +171,10 @@ static void on_read(
 
 static void on_answered(void *user, const struct leadership_answer *answer)
 {
+    struct replica *replica = user;
     struct leadership_event event = {.type = LEADERSHIP_EVENT_ANSWERED, .answer = *answer};
-    run(user, &event);
+    replica->failure[0] = '\0';
+    run(replica, &event);
 }
 
 static void on_unanswered(void *user, uint64_t request, bool no_space, const char *text)
@@ -180,6 +183,16 @@ static void on_unanswered(void *user, uint64_t request, bool no_space, const cha
         .unanswered = {.request = request, .no_space = no_space}};
     replica_note_failure(user, text);
     run(user, &event);
+}
+
+static void on_snapshot(
+    void *user, cadre_status status, const char *text, const struct replica_snapshot *snapshot)
+{
+    struct replica *replica = user;
+    replica->in_step = true; /* the table may call the replica */
+    snapshots_found(replica, status, text, snapshot);
+    replica->in_step = false;
+    run(replica, NULL);
 }
 
 /* ---- begin and end ---- */
@@ -243,14 +256,18 @@ static cadre_status open_core(struct replica *replica, struct cadre_error *error
 
 static cadre_status open_log(struct replica *replica, struct cadre_error *error)
 {
-    static const struct etcd_log_handlers handlers = {
-        .read = on_read, .answered = on_answered, .unanswered = on_unanswered};
+    static const struct etcd_log_handlers handlers = {.read = on_read,
+        .answered = on_answered,
+        .unanswered = on_unanswered,
+        .snapshot = on_snapshot};
     const struct etcd_log_options options = {.etcd = replica->options.etcd,
         .name = replica->name,
         .addresses = replica->addresses,
         .version = replica->version,
+        .secret = replica->options.secret,
         .attempt_us = replica->options.lease_us / ATTEMPT_PART,
         .tickets = &replica->tickets,
+        .snapshot = &replica->snapshots.held,
         .handlers = &handlers,
         .user = replica};
     static const char *const keys[WATCHES] = {"head", "leader"};
@@ -272,6 +289,8 @@ cadre_status replica_open(struct rpc_loop *loop, const struct replica_options *o
     }
     replica->options = *options;
     replica->offered = 1;
+    replica->applied = options->applied;
+    snapshots_begin(replica);
     uv_timer_init(rpc_loop_uv(loop), &replica->timer);
     replica->timer.data = replica;
     cadre_status status = copy_texts(replica, options, error);
@@ -362,15 +381,13 @@ void replica_hello_ahead(struct replica *replica, uint64_t term, uint64_t index)
 
 void replica_snapshot_installed(struct replica *replica, const struct leadership_position *position)
 {
-    replica->pending.installed = true;
-    replica->pending.installed_at = *position;
+    snapshots_installed(replica, position);
     run(replica, NULL);
 }
 
-void replica_snapshot_held(struct replica *replica, const struct leadership_snapshot *snapshot)
+void replica_snapshot_held(struct replica *replica, const struct replica_snapshot *snapshot)
 {
-    replica->pending.held = true;
-    replica->pending.snapshot = *snapshot;
+    snapshots_held(replica, snapshot);
     run(replica, NULL);
 }
 
@@ -379,4 +396,5 @@ void replica_show(const struct replica *replica, struct replica_view *ret_view)
     leadership_show(replica->core, &ret_view->core);
     ret_view->leader = etcd_log_leader(replica->log);
     ret_view->failure = replica->failure;
+    ret_view->failures = replica->failures;
 }

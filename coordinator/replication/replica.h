@@ -28,8 +28,9 @@ struct replica_entry {
 struct replica_known {
     struct log_nonce cluster_id;
     uint64_t etcd_id;
-    uint64_t term;        /* highest that was seen */
-    struct log_hash hash; /* hash(0): that of a copy without entries */
+    uint64_t term;                        /* highest that was seen */
+    struct log_hash hash;                 /* hash(0): that of a copy without entries */
+    uint8_t secret[REPLICA_SECRET_BYTES]; /* of the key `cluster`: of generation keys */
 };
 
 /* The owner. What is pointed to is valid until the function returns. */
@@ -45,9 +46,14 @@ struct replica_ops {
     /* Begins an empty copy, because this one is not that of the log, which accept_restored allows.
      * Another status than OK: as with apply(). */
     cadre_status (*discard)(void *user, struct cadre_error *error);
-    /* Entries behind `after` are trimmed: installs a snapshot in place of the copy, then calls
-     * replica_snapshot_installed(). */
-    void (*fetch_snapshot)(void *user, const struct leadership_position *after);
+    /* Entries that the copy lacks are trimmed: installs this snapshot in place of the copy, once
+     * the file has that size and SHA-256, then calls replica_snapshot_installed(). */
+    void (*fetch_snapshot)(void *user, const struct replica_snapshot *snapshot);
+    /* Of a leader, because the log has grown or time has passed: makes a snapshot of the copy,
+     * which is at this position now, then calls replica_snapshot_held(). */
+    void (*make_snapshot)(void *user, const struct leadership_position *at);
+    /* Etcd names this snapshot and no older one: files of older ones can be deleted. */
+    void (*snapshot_stored)(void *user, uint64_t index);
     /* This coordinator leads: restores the core from the copy, in which the TERM entry is applied,
      * and begins. Tickets are numbered from 1 from here on. */
     void (*lead)(void *user, uint64_t term);
@@ -76,6 +82,8 @@ struct replica_options {
     uint64_t etcd_id;
     struct leadership_position applied;
     uint64_t term_seen;
+    /* Drawn, of the cluster that this coordinator creates if there is none. */
+    uint8_t secret[REPLICA_SECRET_BYTES];
     uint32_t format_max;  /* newest format of entries that this version knows */
     bool accept_restored; /* an etcd that holds less than was known is right */
     uint64_t lease_us;    /* as in struct leadership_options, down to tickets_max */
@@ -83,6 +91,10 @@ struct replica_options {
     uint64_t margin_us;
     uint64_t lag_us;
     uint32_t tickets_max;
+    /* A leader makes a snapshot after so many bytes of entries or so much time, whichever is
+     * first, if there are entries behind the newest one; then entries up to it are trimmed, but for
+     * those of the last `keep_us`. */
+    uint64_t snapshot_bytes, snapshot_us, keep_us;
     const struct replica_ops *ops;
     void *user;
 };
@@ -110,14 +122,16 @@ void replica_hello_ahead(struct replica *replica, uint64_t term, uint64_t index)
 /* The answer to fetch_snapshot(); index 0: none could be had, and it is asked for again. */
 void replica_snapshot_installed(
     struct replica *replica, const struct leadership_position *position);
-/* Of a leader: so many coordinators have this snapshot on disk. */
-void replica_snapshot_held(struct replica *replica, const struct leadership_snapshot *snapshot);
+/* The answer to make_snapshot(): this one is where every coordinator can read it, synced, and what
+ * was read back has this SHA-256 (HA19). Index 0: it could not be made, and is asked for again. */
+void replica_snapshot_held(struct replica *replica, const struct replica_snapshot *snapshot);
 
 /* The state, for people. Valid until the next call or turn. */
 struct replica_view {
     struct leadership_view core;
     const struct leader_value *leader; /* as read last; term 0: none */
-    const char *failure;               /* newest failure of a request to etcd; "": none */
+    const char *failure; /* newest failure of a request to etcd; "": none since the last answer */
+    uint64_t failures;   /* requests to etcd, and watches, that failed */
 };
 
 void replica_show(const struct replica *replica, struct replica_view *ret_view);

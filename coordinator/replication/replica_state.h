@@ -14,11 +14,38 @@
 
 /* What was called or happened within a step, and is the next event. */
 struct pending {
-    uint64_t unanswered[FAILED_AT_ONCE]; /* requests that could not be sent; 0: none */
-    bool applied, hello, leave, installed, held;
+    uint64_t unanswered[FAILED_AT_ONCE];         /* requests that could not be sent; 0: none */
+    bool applied, hello, leave, installed, held; /* `held`: of snapshots */
     struct leadership_position applied_to, installed_at;
     uint64_t hello_term, hello_index;
-    struct leadership_snapshot snapshot;
+};
+
+enum snapshot_step {
+    SNAPSHOT_NONE,
+    SNAPSHOT_LOOKING, /* a leader reads whether there is one that it does not know of */
+    SNAPSHOT_MAKING,  /* the owner makes one */
+    SNAPSHOT_STORING, /* the core writes its key */
+    SNAPSHOT_FINDING, /* a follower reads which one there is */
+    SNAPSHOT_INSTALLING
+};
+
+/* So many entries were applied at this time. */
+struct snapshot_mark {
+    uint64_t index, at_us;
+};
+
+#define SNAPSHOT_MARKS 16
+
+struct snapshots {
+    enum snapshot_step step;
+    uint64_t known;    /* index of the newest one that is known; 0: none */
+    uint64_t bytes;    /* of the entries behind it */
+    uint64_t before;   /* of them are in the one that is being made */
+    uint64_t since_us; /* since when it is known */
+    uint64_t again_us; /* after a failure: not before */
+    struct replica_snapshot held;
+    struct snapshot_mark marks[SNAPSHOT_MARKS]; /* a ring */
+    uint64_t mark_count;                        /* that were made */
 };
 
 struct replica {
@@ -31,15 +58,36 @@ struct replica {
     struct etcd_watch *watches[WATCHES];
     uv_timer_t timer;
     struct pending pending;
+    struct leadership_position applied; /* to the copy of the ledger */
+    struct snapshots snapshots;
     const struct entry_value *contents; /* of the read that is being stepped */
     struct log_leader reported;
     bool in_step, ended, closed;
     char failure[CADRE_ERROR_TEXT_BYTES];
+    uint64_t failures; /* so many were noted */
 };
 
 /* Carries out an action of the core: a request to etcd, or a call of the owner's table. */
 void replica_act(struct replica *replica, const struct leadership_action *action);
-/* Keeps the sentence of a request that failed. */
+/* snapshots.c: which snapshots there are, when one is due, and what is trimmed behind it. */
+void snapshots_begin(struct replica *replica);
+/* These entries were applied, and the copy is at `replica->applied`. */
+void snapshots_applied(struct replica *replica, const struct replica_entry *entries, size_t count);
+/* A leader's, after each event: looks, or has one made, when it is due. */
+void snapshots_check(struct replica *replica);
+/* FETCH_SNAPSHOT. */
+void snapshots_fetch(struct replica *replica);
+/* The answer of etcd_log_read_snapshot(). */
+void snapshots_found(struct replica *replica, cadre_status status, const char *text,
+    const struct replica_snapshot *snapshot);
+/* What the owner answers. */
+void snapshots_installed(struct replica *replica, const struct leadership_position *position);
+void snapshots_held(struct replica *replica, const struct replica_snapshot *snapshot);
+/* What is held becomes this event. */
+void snapshots_take_held(const struct replica *replica, struct leadership_event *ret_event);
+/* SNAPSHOT_STORED. */
+void snapshots_stored(struct replica *replica, uint64_t index);
+/* failure.c: keeps the sentence of a request that failed. */
 void replica_note_failure(struct replica *replica, const char *text);
 
 #endif

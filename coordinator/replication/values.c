@@ -81,13 +81,14 @@ static bool take_text(const char *from, char *ret_text, size_t size)
 
 /* ---- cluster ---- */
 
-struct etcd_bytes value_pack_cluster(const struct log_cluster *cluster, struct wire_arena *arena)
+struct etcd_bytes value_pack_cluster(const struct cluster_value *cluster, struct wire_arena *arena)
 {
-    Cadre__V1__LogNonce id = nonce_message(cluster->id);
+    Cadre__V1__LogNonce id = nonce_message(cluster->cluster.id);
     Cadre__V1__LogCluster message = CADRE__V1__LOG_CLUSTER__INIT;
     message.id = &id;
-    message.etcd_id = cluster->etcd_id;
-    message.format = cluster->format;
+    message.etcd_id = cluster->cluster.etcd_id;
+    message.format = cluster->cluster.format;
+    message.secret = binary(cluster->secret, sizeof cluster->secret);
     return pack(&message.base, arena);
 }
 
@@ -103,15 +104,19 @@ struct etcd_bytes value_raise_format(
 }
 
 bool value_unpack_cluster(
-    struct etcd_bytes value, struct wire_arena *arena, struct log_cluster *ret_cluster)
+    struct etcd_bytes value, struct wire_arena *arena, struct cluster_value *ret_cluster)
 {
     const Cadre__V1__LogCluster *from = unpack(value, &cadre__v1__log_cluster__descriptor, arena);
     if (from == NULL) {
         return false;
     }
-    *ret_cluster = (struct log_cluster){
-        .id = take_nonce(from->id), .etcd_id = from->etcd_id, .format = from->format};
-    return !log_nonce_equal(ret_cluster->id, (struct log_nonce){0}) && from->format > 0;
+    *ret_cluster = (struct cluster_value){
+        .cluster = {.id = take_nonce(from->id), .etcd_id = from->etcd_id, .format = from->format}};
+    if (from->secret.len != sizeof ret_cluster->secret) {
+        return false;
+    }
+    memcpy(ret_cluster->secret, from->secret.data, sizeof ret_cluster->secret);
+    return !log_nonce_equal(ret_cluster->cluster.id, (struct log_nonce){0}) && from->format > 0;
 }
 
 /* ---- leader ---- */
@@ -276,10 +281,26 @@ bool value_unpack_term(
 /* ---- snapshots ---- */
 
 struct etcd_bytes value_pack_snapshot(
-    uint64_t index, const struct log_hash *hash, struct wire_arena *arena)
+    const struct replica_snapshot *snapshot, struct wire_arena *arena)
 {
     Cadre__V1__LogSnapshot message = CADRE__V1__LOG_SNAPSHOT__INIT;
-    message.index = index;
-    message.hash = binary_of_hash(hash);
+    message.index = snapshot->at.index;
+    message.hash = binary_of_hash(&snapshot->at.hash);
+    message.term = snapshot->at.term;
+    message.sha256 = binary(snapshot->sha256, sizeof snapshot->sha256);
+    message.size = snapshot->size;
     return pack(&message.base, arena);
+}
+
+bool value_unpack_snapshot(
+    struct etcd_bytes value, struct wire_arena *arena, struct replica_snapshot *ret_snapshot)
+{
+    const Cadre__V1__LogSnapshot *from = unpack(value, &cadre__v1__log_snapshot__descriptor, arena);
+    if (from == NULL || from->sha256.len != sizeof ret_snapshot->sha256) {
+        return false;
+    }
+    *ret_snapshot = (struct replica_snapshot){
+        .at = {.index = from->index, .term = from->term}, .size = from->size};
+    memcpy(ret_snapshot->sha256, from->sha256.data, sizeof ret_snapshot->sha256);
+    return from->index > 0 && take_hash(&from->hash, &ret_snapshot->at.hash);
 }

@@ -9,12 +9,19 @@
 #define CADRE_COORDINATOR_REPLICATION_VALUES_H
 
 #include "common/etcd/etcd.h"
-#include "coordinator/leadership/log_store.h"
+#include "coordinator/leadership/leadership.h"
 
 struct wire_arena;
 
 #define REPLICA_NAME_BYTES      LIMIT_NAME_BYTES /* with the terminator */
 #define REPLICA_ADDRESSES_BYTES 512              /* likewise */
+#define REPLICA_SECRET_BYTES    32
+
+/* Key `cluster`, with what the leadership core need not know of. */
+struct cluster_value {
+    struct log_cluster cluster;
+    uint8_t secret[REPLICA_SECRET_BYTES];
+};
 
 /* Key `leader`, with what is for people. */
 struct leader_value {
@@ -48,7 +55,14 @@ struct term_value {
     struct log_nonce nonce;
 };
 
-struct etcd_bytes value_pack_cluster(const struct log_cluster *cluster, struct wire_arena *arena);
+/* Key `snap/INDEX`: a copy of the ledger as a file. */
+struct replica_snapshot {
+    struct leadership_position at; /* of the newest entry in it; index 0: none */
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    uint64_t size; /* of the file */
+};
+
+struct etcd_bytes value_pack_cluster(const struct cluster_value *cluster, struct wire_arena *arena);
 /* The same value with another format; fields that this version does not know are kept. */
 struct etcd_bytes value_raise_format(
     struct etcd_bytes cluster, uint32_t format, struct wire_arena *arena);
@@ -57,10 +71,10 @@ struct etcd_bytes value_pack_head(const struct log_head *head, struct wire_arena
 struct etcd_bytes value_pack_entry(const struct entry_value *entry, struct wire_arena *arena);
 struct etcd_bytes value_pack_term(const struct term_value *term, struct wire_arena *arena);
 struct etcd_bytes value_pack_snapshot(
-    uint64_t index, const struct log_hash *hash, struct wire_arena *arena);
+    const struct replica_snapshot *snapshot, struct wire_arena *arena);
 
 bool value_unpack_cluster(
-    struct etcd_bytes value, struct wire_arena *arena, struct log_cluster *ret_cluster);
+    struct etcd_bytes value, struct wire_arena *arena, struct cluster_value *ret_cluster);
 /* mod_revision is 0. */
 bool value_unpack_leader(
     struct etcd_bytes value, struct wire_arena *arena, struct leader_value *ret_leader);
@@ -71,5 +85,7 @@ bool value_unpack_entry(
     struct etcd_bytes value, struct wire_arena *arena, struct entry_value *ret_entry);
 bool value_unpack_term(
     struct etcd_bytes value, struct wire_arena *arena, struct term_value *ret_term);
+bool value_unpack_snapshot(
+    struct etcd_bytes value, struct wire_arena *arena, struct replica_snapshot *ret_snapshot);
 
 #endif

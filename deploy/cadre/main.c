@@ -32,6 +32,8 @@ static const struct verb verbs[] = {
     {"workers", "list the workers, and the GPUs of one", EXIT_CODES_QUERY, verb_workers},
     {"drain", "empty a worker; its tasks move to others", EXIT_CODES_QUERY, verb_drain},
     {"undrain", "a worker that was drained takes tasks again", EXIT_CODES_QUERY, verb_undrain},
+    {"coordinators", "list the coordinators, and which one leads", EXIT_CODES_QUERY,
+        verb_coordinators},
     {"pki", "make and show the certificates of a cluster", EXIT_CODES_LOCAL, verb_pki},
     {"top", "watch the cluster: jobs, workers, speeds", EXIT_CODES_QUERY, verb_top},
     {"dashboard", "print the address of the page for a browser", EXIT_CODES_QUERY, verb_dashboard},

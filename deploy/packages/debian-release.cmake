@@ -11,6 +11,8 @@ set(runtime "${CPACK_DEBIAN_RUNTIME_PACKAGE_NAME} ${same}")
 
 set(CPACK_DEBIAN_COORDINATOR_PACKAGE_DEPENDS "${service}")
 set(CPACK_DEBIAN_COORDINATOR_PACKAGE_RECOMMENDS "cadre-client")
+# Where several coordinators share a ledger; on hosts of its own, or on theirs.
+set(CPACK_DEBIAN_COORDINATOR_PACKAGE_SUGGESTS "etcd-server, etcd-client")
 # cadre-devices is the client's; programs that were linked with the shared library find it on every worker.
 set(CPACK_DEBIAN_WORKER_PACKAGE_DEPENDS "${service}, cadre-client ${same}, ${runtime}")
 set(CPACK_DEBIAN_WORKER_PACKAGE_SUGGESTS "cadre-cuda")

@@ -30,7 +30,8 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 
 set(CPACK_DEBIAN_COORDINATOR_DESCRIPTION "coordinator of a Cadre training cluster
 Queues jobs, places their tasks on workers, admits every step of a training
-and keeps the ledger of what is committed. There is one in a cluster.")
+and keeps the ledger of what is committed. A cluster has one, or several that
+share a ledger in etcd, of which one leads.")
 set(CPACK_DEBIAN_WORKER_DESCRIPTION "worker of a Cadre training cluster
 Joins a coordinator and runs tasks of its jobs on this host, each as a process
 of its own; ships their logs and outputs.")

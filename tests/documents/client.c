@@ -2,6 +2,7 @@
  * What a program can ask a cluster: cadre/client.h. Here it asks a coordinator with one worker,
  * which this test starts. To submit a job and follow it: deploy/examples/submit. */
 #include "cadre/client.h"
+#include "cadre/client_coordinators.h"
 #include "cadre/client_trace.h"
 
 #include <signal.h>
@@ -36,6 +37,21 @@ static void a_client_is_connected(void **state)
     assert_int_equal(version->jobs_live, 0);
     assert_string_equal(cadre_client_address(client), address);
     cadre_result_release(version);
+}
+
+/* Which coordinators there are: one, which leads. */
+static void coordinators_are_listed(void **state)
+{
+    (void)state;
+    cadre_coordinator_list *list;
+    OK(cadre_client_coordinators(client, &list, NULL));
+    assert_int_equal(list->count, 1);
+    const cadre_coordinator *first = &list->coordinators[0];
+    assert_true(first->leads);
+    assert_string_equal(first->state, "leading");
+    assert_string_equal(first->addresses, address);
+    assert_int_equal(first->term, 1);
+    cadre_result_release(list);
 }
 
 /* Its workers: all, or one with all that it tells. */
@@ -229,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_is_connected),
+        cmocka_unit_test(coordinators_are_listed),
         cmocka_unit_test(workers_are_listed),
         cmocka_unit_test(a_worker_is_drained),
         cmocka_unit_test(a_job_is_looked_at),

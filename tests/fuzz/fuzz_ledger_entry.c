@@ -8,8 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct log_entry entry;
-static struct log_entry again;
+static struct entry_records entry;
+static struct entry_records again;
 static struct wire_buffer first;
 static struct wire_buffer second;
 

@@ -17,7 +17,8 @@ if not os.path.exists(os.path.join(STUBS, "done")):
     testing.skip("the Python client was not generated: apt-get install protobuf-compiler-grpc, then build again")
 sys.path.insert(0, STUBS)
 
-from cadre.v1 import agent_pb2, agent_pb2_grpc, common_pb2, jobs_pb2, jobs_pb2_grpc  # noqa: E402, F401
+from cadre.v1 import (agent_pb2, agent_pb2_grpc, common_pb2, coordinators_pb2,  # noqa: E402, F401
+                      coordinators_pb2_grpc, jobs_pb2, jobs_pb2_grpc)
 from health.v1 import health_pb2, health_pb2_grpc  # noqa: E402, F401
 
 CALL_S = 240  # against a call that hangs
@@ -50,6 +51,7 @@ class Client:
         self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
         self.jobs = jobs_pb2_grpc.JobsStub(self.channel)
         self.agents = agent_pb2_grpc.AgentsStub(self.channel)
+        self.coordinators = coordinators_pb2_grpc.CoordinatorsStub(self.channel)
         self.health = health_pb2_grpc.HealthStub(self.channel)
 
     def close(self):

@@ -142,6 +142,7 @@ class Cluster:
         self.coordinator = Daemon(self, "coordinator", [
             program("cadre-coordinator"), "--listen", self.address, "--grace", "1s",
             "--collect-timeout", scaled("20s"), *coordinator])
+        self.coordinators = [self.coordinator]
         self.workers = [self.worker(f"w{i}", slots, worker) for i in range(workers)]
         self.start = start
         self.clients = []
@@ -175,7 +176,8 @@ class Cluster:
     def __enter__(self):
         if self.start:
             try:
-                self.coordinator.start()
+                for coordinator in self.coordinators:
+                    coordinator.start()
                 for worker in self.workers:
                     worker.start(ready=False)
                 for worker in self.workers:
@@ -209,8 +211,9 @@ class Cluster:
             worker.signal(signal.SIGTERM)
         for worker in running:
             worker.check_end()
-        if self.coordinator.runs():
-            self.coordinator.stop()
+        for coordinator in self.coordinators:
+            if coordinator.runs():
+                coordinator.stop()
         self.check_nothing_left()
 
     def check_no_tasks(self):
@@ -233,7 +236,7 @@ class Cluster:
                 check(os.path.basename(folder) != "blobs" or CONTENT.match(name), f"{path} is left")
 
     def show_logs(self):
-        for daemon in [self.coordinator, *self.workers]:
+        for daemon in [*self.coordinators, *self.workers]:
             if os.path.exists(daemon.log_path):
                 print(f"--- {daemon.name} ---\n" + "".join(f"    {line}\n" for line in daemon.log().splitlines()[-25:]),
                       flush=True)
@@ -244,7 +247,7 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        for daemon in [self.coordinator, *self.workers]:
+        for daemon in [*self.coordinators, *self.workers]:
             if daemon.process is not None:
                 daemon.process.wait()
         if keep or "--keep" in sys.argv:

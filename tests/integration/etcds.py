@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clusters of Debian's etcd on free ports, in a folder of their own.
 
-    with Etcds(3) as etcds:                 started, and answering
+    with Etcds(3) as etcds:                 started, and answering; with places=[Place(...), ...] elsewhere
         etcds.address("cadre")              "etcd://127.0.0.1:P,.../cadre"
         etcds.leader().kill()               kill -9; start(), stop_clock() and go_on() besides
 """
@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -37,28 +38,50 @@ def free_ports(count):
     return ports
 
 
+class Place:
+    """Where a member runs: its address, and `on`, which makes a command line one that runs there."""
+
+    def __init__(self, address=HOST, on=None):
+        self.address = address
+        self.on = on
+
+    def read(self, url):
+        """The page's text; OSError when there is none."""
+        if self.on is None:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.read().decode()
+        reader = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())"
+        done = subprocess.run(self.on([sys.executable, "-c", reader, url]), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise OSError(done.stderr)
+        return done.stdout
+
+
 class Member:
     """One etcd: its command line, its log, its end."""
 
-    def __init__(self, folder, name, options, tls):
+    def __init__(self, folder, name, options, tls, place):
         self.folder, self.name, self.options, self.tls = folder, name, options, tls
+        self.place = place
         self.log_path = os.path.join(folder, f"{name}.log")
         self.client, self.peer, self.metrics = free_ports(3)
         self.process = None
 
     def endpoint(self):
-        return f"{HOST}:{self.client}"
+        return f"{self.place.address}:{self.client}"
 
     def argv(self, cluster, token):
+        here = self.place.address
         scheme = "https" if self.tls else "http"
-        return ["etcd", "--name", self.name, "--data-dir", os.path.join(self.folder, self.name),
-                "--listen-client-urls", f"{scheme}://{HOST}:{self.client}",
-                "--advertise-client-urls", f"{scheme}://{HOST}:{self.client}",
-                "--listen-peer-urls", f"http://{HOST}:{self.peer}",
-                "--initial-advertise-peer-urls", f"http://{HOST}:{self.peer}",
-                "--listen-metrics-urls", f"http://{HOST}:{self.metrics}",
+        argv = ["etcd", "--name", self.name, "--data-dir", os.path.join(self.folder, self.name),
+                "--listen-client-urls", f"{scheme}://{here}:{self.client}",
+                "--advertise-client-urls", f"{scheme}://{here}:{self.client}",
+                "--listen-peer-urls", f"http://{here}:{self.peer}",
+                "--initial-advertise-peer-urls", f"http://{here}:{self.peer}",
+                "--listen-metrics-urls", f"http://{here}:{self.metrics}",
                 "--initial-cluster", cluster, "--initial-cluster-token", token, "--initial-cluster-state", "new",
                 "--logger", "zap", "--log-outputs", "stderr", *self.tls, *self.options]
+        return argv if self.place.on is None else self.place.on(argv)
 
     def start(self, argv=None):
         self.started = argv or self.started
@@ -74,8 +97,7 @@ class Member:
     def page(self, path):
         """What it shows of itself, or None: these pages need no TLS and no login."""
         try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.metrics}{path}", timeout=5) as answer:
-                return answer.read().decode()
+            return self.place.read(f"http://{self.place.address}:{self.metrics}{path}")
         except (OSError, urllib.error.URLError):
             return None
 
@@ -107,9 +129,10 @@ class Etcds:
     """`options` go to each member; with `tls` (a folder by Certificates.server()) clients use TLS, and with
     `client_ca` they must show a certificate."""
 
-    def __init__(self, count, *options, tls=None, client_ca=None):
+    def __init__(self, count, *options, tls=None, client_ca=None, places=None):
         need_etcd()
         self.count, self.options = count, options
+        self.places = places or [Place()] * count
         self.tls = []
         if tls:
             self.tls = ["--cert-file", os.path.join(tls, "cert.pem"), "--key-file", os.path.join(tls, "key.pem")]
@@ -131,8 +154,9 @@ class Etcds:
 
     def begin(self):
         self.folder = tempfile.mkdtemp(prefix="cadre-etcd-")
-        self.members = [Member(self.folder, f"m{i}", self.options, self.tls) for i in range(self.count)]
-        cluster = ",".join(f"{one.name}=http://{HOST}:{one.peer}" for one in self.members)
+        self.members = [Member(self.folder, f"m{i}", self.options, self.tls, self.places[i])
+                        for i in range(self.count)]
+        cluster = ",".join(f"{one.name}=http://{one.place.address}:{one.peer}" for one in self.members)
         for member in self.members:
             member.start(member.argv(cluster, os.path.basename(self.folder)))
         self.wait_healthy()

@@ -2,7 +2,9 @@
  * coordinator/replication as a test of real etcd uses it: a replica whose copy of the ledger is a
  * list in memory. While it leads it appends numbered entries.
  *
- *   replica_driver ADDRESS NAME LEASE_MS
+ *   replica_driver ADDRESS NAME LEASE_MS [FOLDER SNAPSHOT_BYTES]
+ *
+ * With a folder for snapshots, which all replicas share, entries are trimmed as soon as may be.
  *
  *   append BYTES      one entry of so many bytes, if it leads
  *   leave             it ends in order
@@ -12,15 +14,21 @@
  *   applied INDEX TERM HASH TEXT      the first bytes of the entry
  *   lead TERM NOW        logged TEXT         may NOW UNTIL (0: it may send nothing)
  *   suspend              resume              leader NAME TERM LEFT
+ *   secret HEX                               of the cluster
+ *   installed INDEX      stored INDEX        of a snapshot; its entries are printed as applied
  *   step_down TEXT       refused TEXT        and it exits, with 3 or 4 */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include <uv.h>
 
 #include "common/base/clock.h"
+#include "common/base/sha256.h"
 #include "common/pure/assert.h"
 #include "coordinator/replication/replica.h"
 
@@ -28,11 +36,17 @@
 #define TICKETS_MAX     64
 #define TEXT_BYTES      48
 #define COMMAND_BYTES   256
+#define LINE_BYTES      128
+#define PATH_BYTES      1024
 
 static struct {
     struct rpc_loop *loop;
     struct replica *replica;
     const char *name;
+    const char *folder; /* of snapshots; NULL: none are made */
+    /* The copy of the ledger: a line for each entry, as it is printed. */
+    char (*lines)[LINE_BYTES];
+    uint64_t line_count, lines_max;
     uv_pipe_t input;
     uv_timer_t timer;
     char command[COMMAND_BYTES];
@@ -45,6 +59,81 @@ static struct {
     uint64_t might_us; /* the last end of a turn at which it might send */
     int status;
 } driver;
+
+/* ---- the copy of the ledger ---- */
+
+/* Adds and prints the line of the next entry. */
+static void add_line(const char *line)
+{
+    if (driver.line_count == driver.lines_max) {
+        driver.lines_max = driver.lines_max * 2 + 1024;
+        driver.lines = realloc(driver.lines, driver.lines_max * LINE_BYTES);
+        CADRE_ASSERT(driver.lines != NULL);
+    }
+    memset(driver.lines[driver.line_count], 0, LINE_BYTES);
+    snprintf(driver.lines[driver.line_count++], LINE_BYTES, "%s", line);
+    printf("%s\n", line);
+}
+
+static int open_snapshot(uint64_t index, int flags)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%" PRIu64, driver.folder, index);
+    return open(path, flags, 0600);
+}
+
+/* What the file holds; false: it could not be read. */
+static bool read_back(int fd, struct replica_snapshot *ret_snapshot)
+{
+    struct sha256 hash;
+    if (lseek(fd, 0, SEEK_SET) != 0 ||
+        sha256_of_fd(fd, &hash, &ret_snapshot->size, NULL) != CADRE_OK) {
+        return false;
+    }
+    memcpy(ret_snapshot->sha256, hash.bytes, sizeof ret_snapshot->sha256);
+    return true;
+}
+
+static void on_make(void *user, const struct leadership_position *at)
+{
+    (void)user;
+    struct replica_snapshot snapshot = {.at = *at};
+    size_t size = driver.line_count * LINE_BYTES;
+    int fd = open_snapshot(at->index, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC);
+    CADRE_ASSERT(fd >= 0 && at->index == driver.line_count);
+    bool whole = write(fd, driver.lines, size) == (ssize_t)size && fsync(fd) == 0 &&
+                 read_back(fd, &snapshot);
+    close(fd);
+    CADRE_ASSERT(whole);
+    replica_snapshot_held(driver.replica, &snapshot);
+}
+
+static void on_fetch(void *user, const struct replica_snapshot *wanted)
+{
+    (void)user;
+    struct replica_snapshot found = {.at = wanted->at};
+    int fd = open_snapshot(wanted->at.index, O_RDONLY | O_CLOEXEC);
+    CADRE_ASSERT(fd >= 0 && read_back(fd, &found));
+    CADRE_ASSERT(found.size == wanted->size && lseek(fd, 0, SEEK_SET) == 0);
+    CADRE_ASSERT(memcmp(found.sha256, wanted->sha256, sizeof found.sha256) == 0);
+    char line[LINE_BYTES];
+    for (uint64_t i = 0; i < wanted->at.index; i++) {
+        ssize_t got = read(fd, line, sizeof line);
+        CADRE_ASSERT(got == (ssize_t)sizeof line);
+        if (i >= driver.line_count) {
+            add_line(line);
+        }
+    }
+    close(fd);
+    printf("installed\t%" PRIu64 "\n", wanted->at.index);
+    replica_snapshot_installed(driver.replica, &wanted->at);
+}
+
+static void on_stored(void *user, uint64_t index)
+{
+    (void)user;
+    printf("stored\t%" PRIu64 "\n", index);
+}
 
 /* ---- the owner's table ---- */
 
@@ -60,9 +149,11 @@ static cadre_status on_apply(
         size_t shown = entry->size < TEXT_BYTES - 1 ? entry->size : TEXT_BYTES - 1;
         const char *end = entry->is_term ? NULL : memchr(entry->bytes, ' ', shown);
         shown = end != NULL ? (size_t)(end - (const char *)entry->bytes) : shown;
-        printf("applied\t%" PRIu64 "\t%" PRIu64 "\t%016" PRIx64 "\t%.*s\n", entry->at.index,
-            entry->at.term, hash, entry->is_term ? 4 : (int)shown,
+        char line[LINE_BYTES];
+        snprintf(line, sizeof line, "applied\t%" PRIu64 "\t%" PRIu64 "\t%016" PRIx64 "\t%.*s",
+            entry->at.index, entry->at.term, hash, entry->is_term ? 4 : (int)shown,
             entry->is_term ? "TERM" : (const char *)entry->bytes);
+        add_line(line);
     }
     return CADRE_OK;
 }
@@ -70,20 +161,17 @@ static cadre_status on_apply(
 static void on_known(void *user, const struct replica_known *known)
 {
     (void)user;
-    (void)known;
+    printf("secret\t");
+    for (size_t i = 0; i < sizeof known->secret; i++) {
+        printf("%02x", known->secret[i]);
+    }
+    printf("\n");
 }
 
 static cadre_status on_discard(void *user, struct cadre_error *error)
 {
     (void)user;
     return cadre_error_set(error, CADRE_INTERNAL, "no option asked for it");
-}
-
-static void on_fetch(void *user, const struct leadership_position *after)
-{
-    (void)user;
-    (void)after;
-    replica_snapshot_installed(driver.replica, &(struct leadership_position){.index = 0});
 }
 
 static void on_lead(void *user, uint64_t term)
@@ -146,6 +234,8 @@ static const struct replica_ops ops = {.apply = on_apply,
     .store_known = on_known,
     .discard = on_discard,
     .fetch_snapshot = on_fetch,
+    .make_snapshot = on_make,
+    .snapshot_stored = on_stored,
     .lead = on_lead,
     .logged = on_logged,
     .suspend = on_suspend,
@@ -261,7 +351,8 @@ static cadre_status open_all(char **argv, struct etcd **ret_etcd, struct cadre_e
     const struct etcd_options etcd_options = {.address = &address};
     CADRE_TRY(etcd_open(driver.loop, &etcd_options, ret_etcd, error));
     driver.name = argv[2];
-    const struct replica_options options = {.etcd = *ret_etcd,
+    driver.folder = argv[4]; /* NULL at the end of the list */
+    struct replica_options options = {.etcd = *ret_etcd,
         .name = driver.name,
         .addresses = "127.0.0.1:7000",
         .version = "1",
@@ -271,7 +362,12 @@ static cadre_status open_all(char **argv, struct etcd **ret_etcd, struct cadre_e
         .margin_us = 50 * CADRE_US_PER_MS,
         .lag_us = 100 * CADRE_US_PER_MS,
         .tickets_max = TICKETS_MAX,
+        .snapshot_bytes = driver.folder != NULL ? strtoull(argv[5], NULL, 10) : UINT64_MAX,
+        .snapshot_us = UINT64_MAX,
         .ops = &ops};
+    if (getrandom(options.secret, sizeof options.secret, 0) != (ssize_t)sizeof options.secret) {
+        return cadre_error_set(error, CADRE_INTERNAL, "no random numbers");
+    }
     return replica_open(driver.loop, &options, &driver.replica, error);
 }
 
@@ -279,8 +375,10 @@ int main(int argc, char **argv)
 {
     struct cadre_error error = {0};
     struct etcd *etcd = NULL;
-    if (argc != 4 || open_all(argv, &etcd, &error) != CADRE_OK) {
-        fprintf(stderr, "replica_driver: %s\n", argc != 4 ? "ADDRESS NAME LEASE_MS" : error.text);
+    bool is_used_well = argc == 4 || argc == 6;
+    if (!is_used_well || open_all(argv, &etcd, &error) != CADRE_OK) {
+        fprintf(stderr, "replica_driver: %s\n",
+            is_used_well ? error.text : "ADDRESS NAME LEASE_MS [FOLDER SNAPSHOT_BYTES]");
         return 1;
     }
     struct uv_loop_s *uv = rpc_loop_uv(driver.loop);
@@ -298,5 +396,6 @@ int main(int argc, char **argv)
     replica_close(driver.replica);
     etcd_close(etcd);
     rpc_loop_close(driver.loop);
+    free(driver.lines);
     return driver.status;
 }

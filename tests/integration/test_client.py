@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client in another language, generated from the .proto files, does all that a client does."""
+import json
 import os
 
-from client import CANCELLED, SUCCEEDED, grpc, health_pb2, jobs_pb2, refusal
+from client import CANCELLED, SUCCEEDED, coordinators_pb2, grpc, health_pb2, jobs_pb2, refusal
 from cluster import Cluster, script
 from testing import HANG_S, check, check_equal, check_in, run
 
@@ -112,11 +113,28 @@ def test_absent_things():
         check_equal(refusal(jobs.Logs, jobs_pb2.LogsRequest(id=job, slot=5))[0], "OUT_OF_RANGE", "no such task")
 
 
+def test_a_single_coordinator_leads():
+    with Cluster(workers=0) as cluster:
+        coordinators = cluster.client.coordinators
+        answer = coordinators.Leader(coordinators_pb2.LeaderRequest(), timeout=HANG_S)
+        leader = answer.self
+        check(leader.leads and leader.state == "leading", f"the leader is {leader}")
+        check(leader.term.cluster != 0 and leader.term.start == 1, f"its term is {leader.term}")
+        check_in(cluster.address, leader.addresses.split(","), "its addresses")
+        check_equal((answer.leader, answer.leader_addresses), (leader.name, leader.addresses), "who leads")
+        listed = coordinators.List(coordinators_pb2.ListCoordinatorsRequest(), timeout=HANG_S).coordinators
+        check_equal(list(listed), [leader], "the list")
+        shown = json.loads(cluster.cadre("coordinators", "--json").stdout)["coordinators"]
+        check_equal([(one["name"], one["leader"], one["lag_entries"]) for one in shown], [(leader.name, True, 0)],
+                    "cadre coordinators --json")
+        check_in(f"{leader.name} ", cluster.cadre("coordinators").stdout.decode(), "the table")
+
+
 def test_health():
     serving = health_pb2.HealthCheckResponse.SERVING
     with Cluster(workers=0) as cluster:
         health = cluster.client.health
-        for service in ("", "cadre.v1.Jobs", "cadre.v1.Agents"):
+        for service in ("", "cadre.v1.Jobs", "cadre.v1.Agents", "cadre.v1.Coordinators"):
             answer = health.Check(health_pb2.HealthCheckRequest(service=service), timeout=HANG_S)
             check_equal(answer.status, serving, f"health of {service!r}")
         code, _ = refusal(health.Check, health_pb2.HealthCheckRequest(service="cadre.v1.Nothing"))

@@ -10,8 +10,8 @@ from reflection.v1 import reflection_pb2, reflection_pb2_grpc
 from reflection.v1alpha import reflection_pb2 as alpha_pb2, reflection_pb2_grpc as alpha_pb2_grpc
 
 VERSIONS = ((reflection_pb2, reflection_pb2_grpc), (alpha_pb2, alpha_pb2_grpc))
-SERVICES = ["cadre.v1.Agents", "cadre.v1.Jobs", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-            "grpc.reflection.v1alpha.ServerReflection"]
+SERVICES = ["cadre.v1.Agents", "cadre.v1.Coordinators", "cadre.v1.Jobs", "grpc.health.v1.Health",
+            "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
 
 
 class Generic:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -25,18 +26,20 @@ def boot_us():
 class Replica:
     """One process of replica_driver, and what it printed."""
 
-    def __init__(self, name, address, lease_ms):
+    def __init__(self, name, *arguments):
         self.name = name
         self.applied = []    # (index, term, hash, text)
         self.logged = []     # texts
         self.terms = []      # (term, time) that it led
         self.may = []        # [from, until)
         self.leader = None   # (name, term, left)
+        self.secret = None   # of the cluster
+        self.stored, self.installed = [], []  # indices of snapshots
         self.suspended = False
         self.end = None
         self.lock = threading.Lock()
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", os.environ["CADRE_TEST_REPLICA_DRIVER"],
-                                         address, name, str(lease_ms)], stdin=subprocess.PIPE,
+                                         arguments[0], name, *arguments[1:]], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -58,6 +61,10 @@ class Replica:
             self.note_may(int(fields[0]), int(fields[1]))
         elif what == "leader":
             self.leader = (fields[0], int(fields[1]), fields[2] == "1")
+        elif what == "secret":
+            self.secret = fields[0]
+        elif what in ("stored", "installed"):
+            getattr(self, what).append(int(fields[0]))
         elif what in ("suspend", "resume"):
             self.suspended = what == "suspend"
         else:
@@ -94,17 +101,19 @@ class Replica:
 
 
 class World:
-    """Replicas c0, c1, c2, each with its earlier processes."""
+    """Replicas c0, c1, c2, each with its earlier processes. With `snapshot_bytes` the log is trimmed all the time."""
 
-    def __init__(self, etcds, lease_ms=LEASE_MS, count=3):
-        self.address, self.lease_ms = etcds.address("cadre"), lease_ms
+    def __init__(self, etcds, lease_ms=LEASE_MS, count=3, snapshot_bytes=0):
+        self.arguments = [etcds.address("cadre"), str(lease_ms)]
+        if snapshot_bytes > 0:
+            self.arguments += [tempfile.mkdtemp(dir=etcds.folder), str(snapshot_bytes)]
         self.now = {f"c{i}": None for i in range(count)}
         self.all = []
         for name in self.now:
             self.start(name)
 
     def start(self, name):
-        self.now[name] = Replica(name, self.address, self.lease_ms)
+        self.now[name] = Replica(name, *self.arguments)
         self.all.append(self.now[name])
 
     def running(self):
@@ -138,6 +147,7 @@ class World:
                 applied = list(one.applied)
             check_equal(applied, longest[:len(applied)], f"what {one.name} applied")
         check_equal([entry[0] for entry in longest], list(range(1, len(longest) + 1)), "indices")
+        check_equal(len({one.secret for one in self.all if one.secret}), 1, "secrets of the cluster")
         texts = [entry[3] for entry in longest]
         entries = [text for text in texts if text != "TERM"]
         check_equal(len(entries), len(set(entries)), "entries that are there once")
@@ -153,12 +163,18 @@ class World:
             if before[3] != after[3]:
                 check(before[1] <= after[0], f"{before[2]} may send until {before[1]}, {after[2]} from {after[0]}")
 
-    def catch_up(self):
-        """Each that runs has applied all that was logged until now."""
+    def catch_up(self, behind=lambda: None):
+        """Each has applied all that was logged until now; who steps down meanwhile is started again. `behind` is
+        called while one has not."""
         logged = {text for one in self.all for text in list(one.logged) if not text.endswith("-confirmed")}
-        for one in self.running():
-            wait_for(f"{one.name} has applied all that is logged",
-                     lambda one=one: logged <= {entry[3] for entry in list(one.applied)}, PATIENCE_S)
+
+        def done():
+            self.restart_ended()
+            has = all(logged <= {entry[3] for entry in list(one.applied)} for one in self.now.values())
+            if not has:
+                behind()
+            return has
+        wait_for("all have applied all that is logged", done, PATIENCE_S)
 
     def finish(self):
         self.catch_up()
@@ -181,8 +197,8 @@ class World:
 
 
 @contextlib.contextmanager
-def world(members, lease_ms=LEASE_MS):
-    with Etcds(members) as etcds, World(etcds, lease_ms) as replicas:
+def world(members, lease_ms=LEASE_MS, **options):
+    with Etcds(members) as etcds, World(etcds, lease_ms, **options) as replicas:
         yield etcds, replicas
 
 
@@ -242,6 +258,19 @@ def test_the_leader_is_stopped():
         replicas.finish()
 
 
+def test_one_steps_down_while_all_catch_up():
+    """As a leader does that was held up, and finds itself replaced only when the others have gone on."""
+    with world(1) as (_, replicas):
+        leader = replicas.leader()
+        replicas.progress()
+        leader.signal(signal.SIGSTOP)
+        replicas.leader(other_than=leader)
+        replicas.progress()
+        replicas.catch_up(behind=lambda: leader.signal(signal.SIGCONT))
+        check_equal(leader.finish(), STEPPED_DOWN, "exit status")
+        replicas.finish()
+
+
 def test_the_leader_leaves():
     """The next one does not wait for the lease, which is longer than this test is patient."""
     with world(1, 10 * 60 * 1000) as (_, replicas):
@@ -289,6 +318,27 @@ def test_no_quorum():
             member.start()
         replicas.leader()
         replicas.progress()
+        replicas.restart_ended()
+        replicas.finish()
+
+
+def test_a_log_that_is_trimmed():
+    """One that was down while entries were trimmed that it lacks comes back by a snapshot; then it leads, and trims."""
+    with world(1, snapshot_bytes=20000) as (_, replicas):
+        leader = replicas.leader()
+        follower = next(one for one in replicas.running() if one is not leader)
+        follower.kill()
+        # What is behind the first snapshot is trimmed before the second one is stored.
+        wait_for("two snapshots are stored", lambda: len(leader.stored) >= 2, PATIENCE_S)
+        replicas.restart_ended()
+        back = replicas.now[follower.name]
+        wait_for("it is back", lambda: back.installed, PATIENCE_S)
+        replicas.catch_up()
+        for one in replicas.running():
+            if one is not back:
+                one.kill()
+        wait_for("it leads", back.leads, PATIENCE_S)
+        wait_for("it stores a snapshot", lambda: back.stored, PATIENCE_S)
         replicas.restart_ended()
         replicas.finish()
 

@@ -53,6 +53,26 @@ CASES = {
     "CadreCoordinatorDown": (
         one(C, "up", {}, [1, 0, *steady(0)]), 2, ("critical", C),
         "No answer from the coordinator coordinator:9464 for a minute", one(C, "up", {}, [1, 0, *steady(1)])),
+    "CadreNoLeader": (
+        one(C, "cadre_coordinator_leads", {}, [1, 0, *steady(0)]), 2, ("critical", None), "No coordinator leads",
+        one(C, "cadre_coordinator_leads", {}, [1, 0, *steady(1)])),
+    "CadreCoordinatorRefused": (
+        one(C, "cadre_coordinator_refused", {}, [0, *steady(1)]), 1, ("critical", C),
+        "The coordinator coordinator:9464 takes no part", one(C, "cadre_coordinator_refused", {}, steady(0))),
+    "CadreFollowerLags": (
+        one(C, "cadre_coordinator_log_head_index", {}, steady(5001)) +
+        one(C, "cadre_coordinator_log_applied_index", {}, steady(4000)), 2, ("warning", C),
+        "The coordinator coordinator:9464 lacks 1001 entries of the log",
+        one(C, "cadre_coordinator_log_head_index", {}, steady(5000)) +
+        one(C, "cadre_coordinator_log_applied_index", {}, steady(4000))),
+    "CadreEtcdFails": (
+        one(C, "cadre_coordinator_etcd_failing", {}, [0, *steady(1)]), 2, ("critical", C),
+        "The coordinator coordinator:9464 gets no answer from etcd",
+        one(C, "cadre_coordinator_etcd_failing", {}, [0, 1, 0, 1, 0, 1, 0])),
+    "CadreEtcdNoSpace": (
+        one(C, "cadre_coordinator_etcd_no_space", {}, [0, *steady(1)]), 1, ("critical", C),
+        "etcd refuses what the coordinator coordinator:9464 writes: its database is full",
+        one(C, "cadre_coordinator_etcd_no_space", {}, steady(0))),
     "CadreNoWorkers": (
         one(C, "cadre_workers", {"state": "ready"}, steady(0)) + one(C, "cadre_workers", {"state": "away"}, steady(3)),
         2, ("critical", None), "No worker takes tasks", one(C, "cadre_workers", {"state": "ready"}, steady(1))),

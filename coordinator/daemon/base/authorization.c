@@ -49,6 +49,8 @@ static const struct rule rules[] = {
     {METHOD_JOBS_LIST_WORKERS, LOOKERS},
     {METHOD_JOBS_LOGIN, READERS},
     {METHOD_JOBS_VERSION, READERS},
+    {METHOD_COORDINATORS_LEADER, WORKERS | READERS},
+    {METHOD_COORDINATORS_LIST, READERS},
 };
 
 /* Probes and the description of the services: whatever their methods are called. */

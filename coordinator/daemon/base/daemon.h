@@ -12,6 +12,7 @@
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
+#include "coordinator/daemon/base/leading.h"
 #include "coordinator/daemon/base/login_token.h"
 #include "coordinator/daemon/base/options.h"
 #include "coordinator/engine/engine.h"
@@ -52,16 +53,22 @@ struct rpc_counts;
 struct logged_job;
 struct job_series;
 struct trace;
+struct shared_ledger;
 
 struct daemon {
     struct coordinator_options options;
+    char name[LIMIT_NAME_BYTES];      /* among the coordinators of a cluster */
+    char addresses[LIMIT_TEXT_BYTES]; /* where it is reached, separated by commas */
     struct rpc_loop *loop;
     struct rpc_server *server;
     struct rpc_tls *tls; /* NULL: none */
     struct rpc_health *health;
     struct rpc_reflection *reflection;
     struct engine *engine;
+    struct leading leading;       /* of several coordinators: until when this one leads */
+    struct shared_ledger *shared; /* of --ha; NULL: none */
     int lock_fd;
+    char *ledger_path;
     char *blob_dir;
     char *job_dir;
     struct wire_arena *arena; /* of the message that is handled now */
@@ -114,6 +121,7 @@ struct daemon {
     struct disk disk;
     struct file_work_pool file_pool; /* on files, by threads */
     bool draining;
+    bool starts_again;       /* by exec: another coordinator leads */
     bool ready_file_written; /* the ready file is ours */
     cadre_status failed;     /* the failure that ends it; OK: none */
     struct cadre_error failure;

@@ -18,7 +18,7 @@
 static void update_health(struct daemon *daemon)
 {
     struct cadre_error error = {0};
-    bool serving = !daemon->disk.low && !daemon->disk.held;
+    bool serving = daemon->engine != NULL && !daemon->disk.low && !daemon->disk.held;
     if (daemon->health != NULL &&
         rpc_health_set(daemon->health, METHOD_SERVICE_JOBS, serving, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "disk", "the health of the service could not be set",
@@ -48,7 +48,13 @@ static void note_low(struct daemon *daemon, bool low)
 static void probe_in_thread(void *user)
 {
     struct daemon *daemon = user;
-    daemon->disk.probed = disk_free_bytes(daemon->options.state_dir, &daemon->disk.probed_bytes);
+    const char *contents = daemon->options.contents_dir;
+    uint64_t bytes = UINT64_MAX;
+    daemon->disk.probed = disk_free_bytes(daemon->options.state_dir, &daemon->disk.probed_bytes) &&
+                          (contents == NULL || disk_free_bytes(contents, &bytes));
+    if (bytes < daemon->disk.probed_bytes) {
+        daemon->disk.probed_bytes = bytes;
+    }
 }
 
 static void apply_probe(struct daemon *daemon)
@@ -100,6 +106,9 @@ cadre_status disk_check_ledger(struct daemon *daemon, struct cadre_error *error)
     if (!engine_held(daemon->engine, &reason)) {
         return CADRE_OK;
     }
+    if (reason.code == CADRE_UNAVAILABLE) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "%s", reason.text);
+    }
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "the coordinator's disk is full: free space in %s; jobs wait until then (%s)",
         daemon->options.state_dir, reason.text);
@@ -139,6 +148,10 @@ bool disk_flush(struct daemon *daemon)
         return false;
     }
     daemon->disk.held = held;
+    if (daemon->shared != NULL) { /* then it waits for etcd, and the replica has said so */
+        update_health(daemon);
+        return true;
+    }
     if (held) {
         daemon->disk.held_us = clock_monotonic_us();
         log_event(LOG_LEVEL_ERROR, "disk",

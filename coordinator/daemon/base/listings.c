@@ -133,3 +133,17 @@ void listing_version(struct daemon *daemon, struct version_response *ret_respons
         ret_response->workers += worker.connected ? 1 : 0;
     }
 }
+
+void listing_leader(struct daemon *daemon, struct leader_response *ret_response)
+{
+    *ret_response = (struct leader_response){.self = {.name = daemon->name,
+                                                 .addresses = daemon->addresses,
+                                                 .state = COORDINATOR_LEADING,
+                                                 .text = "",
+                                                 .leads = true,
+                                                 .term = engine_term(daemon->engine),
+                                                 .since_us = daemon->started_us,
+                                                 .version = CADRE_VERSION},
+        .leader = daemon->name,
+        .leader_addresses = daemon->addresses};
+}

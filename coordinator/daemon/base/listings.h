@@ -5,6 +5,7 @@
 #define CADRE_COORDINATOR_DAEMON_BASE_LISTINGS_H
 
 #include "common/model/client_message.h"
+#include "common/model/coordinator_message.h"
 #include "coordinator/engine/engine.h"
 
 struct daemon;
@@ -39,5 +40,8 @@ cadre_status listing_workers(struct daemon *daemon, const struct workers_listing
 
 /* Its version, since when it runs, how much it has. */
 void listing_version(struct daemon *daemon, struct version_response *ret_response);
+
+/* This coordinator, which leads: it shares its ledger with no other. The texts are the daemon's. */
+void listing_leader(struct daemon *daemon, struct leader_response *ret_response);
 
 #endif

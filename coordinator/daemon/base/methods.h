@@ -24,6 +24,9 @@ extern const struct rpc_server_ops metrics_ops;
 extern const struct rpc_server_ops trace_ops;
 /* login.c */
 extern const struct rpc_server_ops login_ops;
+/* coordinators.c */
+extern const struct rpc_server_ops leader_ops;
+extern const struct rpc_server_ops list_coordinators_ops;
 /* watch.c */
 extern const struct rpc_server_ops watch_ops;
 /* logs.c */

@@ -32,6 +32,9 @@ static const struct option_row rows[] = {
         .help = "The ledger, uploaded files, logs and outputs of jobs. Made when it is not there; "
                 "held by one"
                 " coordinator at a time."},
+    {ROW(TEXT, "contents", contents_dir, "DIR", NULL), .environment = "CADRE_CONTENTS",
+        .help = "Where uploaded files, logs and outputs of jobs are instead: with --ha a folder "
+                "that all coordinators share. It is to be there."},
     {ROW(U64, "keep-jobs", keep_jobs, "N", "1000"), .min = 1, .max = 1000000,
         .help = "Jobs that ended and stay listed, with their logs and outputs; older ones are "
                 "forgotten."},
@@ -68,6 +71,42 @@ static const struct option_row rows[] = {
         .help = "Records of steps are on the disk after so long at the latest. The tasks' state "
                 "outranks them, so losing some costs only steps that `cadre verify` could have "
                 "proved."},
+    {ROW(TEXT, "ha", ha.address, "etcd://HOST:PORT,.../PREFIX", NULL), .environment = "CADRE_HA",
+        .group = "Several coordinators",
+        .help = "This is one of several coordinators, whose ledger is a log in etcd (3.4 or newer) "
+                "below this prefix. One of them leads; the others follow, and lead when it is "
+                "gone. Needs --contents."},
+    {ROW(TEXT, "name", ha.name, "NAME", NULL), .environment = "CADRE_COORDINATOR_NAME",
+        .help = "The name of this one among them. Default: the host's name."},
+    {ROW(TEXT, "advertise", ha.advertise, "ADDRESS,...", NULL), .environment = "CADRE_ADVERTISE",
+        .help = "Where workers and clients reach this one. Default: the first address that it "
+                "serves."},
+    {ROW(DURATION, "ha-lease", ha.lease_us, "TIME", "3s"), .min = 200000, .max = 600000000,
+        .help = "When the one that leads has written nothing to etcd for so long, another one "
+                "leads. At least twice as long as etcd needs to elect a leader of its own, which "
+                "takes 1 to 2 s unless its election timeout is lowered; the same for all."},
+    {ROW(BYTES, "ha-snapshot-bytes", ha.snapshot_bytes, "BYTES", "64MiB"), .min = 4096,
+        .help = "The one that leads makes a snapshot of the ledger in the contents' folder when the "
+                "log in etcd has grown by so much."},
+    {ROW(DURATION, "ha-snapshot-every", ha.snapshot_us, "TIME", "1h"), .min = 1000000,
+        .help = "Or after so long. Entries before a snapshot are removed from etcd, but for those "
+                "of --ha-keep."},
+    {ROW(DURATION, "ha-keep", ha.keep_us, "TIME", "10m"),
+        .help = "So much of the log stays in etcd, for coordinators that were away."},
+    {ROW(TEXT, "ha-ca", ha.tls.ca, "FILE", NULL), .environment = "CADRE_HA_CA",
+        .help = "The CA of etcd's certificates: connections to etcd use TLS. Without it only "
+                "loopback addresses are allowed."},
+    {ROW(TEXT, "ha-cert", ha.tls.cert, "FILE", NULL), .environment = "CADRE_HA_CERT",
+        .help = "The certificate that is shown to etcd, if it asks for one."},
+    {ROW(TEXT, "ha-key", ha.tls.key, "FILE", NULL), .environment = "CADRE_HA_KEY",
+        .help = "Its private key."},
+    {ROW(TEXT, "ha-user", ha.user, "NAME", NULL), .environment = "CADRE_HA_USER",
+        .help = "The user of etcd, if it has users."},
+    {ROW(TEXT, "ha-password-file", ha.password_file, "FILE", NULL),
+        .environment = "CADRE_HA_PASSWORD_FILE", .help = "The first line is its password."},
+    {ROW(FLAG, "accept-restored", ha.accept_restored, NULL, NULL),
+        .help = "etcd was restored from a backup and holds an older ledger than this coordinator "
+                "knows: take that one all the same. For one start, of all of them."},
     {ROW(DURATION, "lease", lease_us, "TIME", "10s"), .min = 100000, .group = "Timing",
         .help = "A worker that has sent nothing for so long is lost, with its tasks; but tasks "
                 "whose state no other connected task has are waited for: --rewind-patience."},

@@ -7,10 +7,24 @@
 #include "common/base/options.h"
 #include "common/rpc/tls_options.h"
 
+/* Of a coordinator that is one of several. */
+struct ha_options {
+    char *address;   /* "etcd://..."; NULL: it leads alone */
+    char *name;      /* NULL: the host's */
+    char *advertise; /* NULL: the first address that is served */
+    uint64_t lease_us;
+    uint64_t snapshot_bytes, snapshot_us, keep_us;
+    struct rpc_tls_options tls; /* of connections to etcd; `dir` is not used */
+    char *user;                 /* of etcd; NULL: no login */
+    char *password_file;
+    bool accept_restored;
+};
+
 struct coordinator_options {
     struct option_list listen; /* addresses */
     char *group; /* name of the group that may use Unix sockets; NULL: the owner only */
     char *state_dir;
+    char *contents_dir; /* NULL: the state directory */
     uint64_t lease_us;
     uint64_t rewind_us;
     uint64_t grace_us;
@@ -37,6 +51,7 @@ struct coordinator_options {
     char *ready_file;
     bool check; /* the ledger only */
     bool supersede;
+    struct ha_options ha;
     struct rpc_tls_options tls;
     struct log_options log;
 };

@@ -17,15 +17,17 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
-#include "coordinator/daemon/contents/content_table.h"
 #include "common/rpc/file_work.h"
+#include "coordinator/daemon/base/leading.h"
+#include "coordinator/daemon/contents/content_table.h"
 
 /* A content may be requested (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US (3600 * CADRE_US_PER_S)
 
 struct leaving {
     struct sha256 hash;
-    bool gone; /* the thread's result */
+    bool unless_touched; /* it stays if an upload relies on it */
+    bool gone;           /* the thread's result */
 };
 
 struct removal_queue {
@@ -37,6 +39,7 @@ struct removal_queue {
 struct contents {
     const char *folder; /* the daemon's */
     struct file_work_pool *file_pool;
+    const struct leading *leading; /* the daemon's */
     struct content_table table;
     uint64_t bytes;
     uint64_t came;
@@ -100,7 +103,7 @@ static cadre_status index_file(
 }
 
 cadre_status contents_open(const char *folder_path, struct file_work_pool *file_pool,
-    struct contents **ret_contents, struct cadre_error *error)
+    const struct leading *leading, struct contents **ret_contents, struct cadre_error *error)
 {
     struct contents *contents = calloc(1, sizeof *contents);
     *ret_contents = contents;
@@ -109,6 +112,7 @@ cadre_status contents_open(const char *folder_path, struct file_work_pool *file_
     }
     contents->folder = folder_path;
     contents->file_pool = file_pool;
+    contents->leading = leading;
     contents->came = 1; /* those of before this start may not be synced */
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(folder_path);
     if (folder == NULL) {
@@ -200,7 +204,8 @@ void contents_file_lost(struct contents *contents, const struct sha256 *hash, ui
     }
 }
 
-static bool contents_push(struct removal_queue *removal_queue, const struct sha256 *hash)
+static bool contents_push(
+    struct removal_queue *removal_queue, const struct sha256 *hash, bool unless_touched)
 {
     if (removal_queue->count == removal_queue->capacity) {
         size_t capacity = removal_queue->capacity > 0 ? removal_queue->capacity * 2 : 64;
@@ -211,8 +216,18 @@ static bool contents_push(struct removal_queue *removal_queue, const struct sha2
         removal_queue->items = grown;
         removal_queue->capacity = capacity;
     }
-    removal_queue->items[removal_queue->count++] = (struct leaving){.hash = *hash};
+    removal_queue->items[removal_queue->count++] =
+        (struct leaving){.hash = *hash, .unless_touched = unless_touched};
     return true;
+}
+
+/* Whether another coordinator reported lately to an upload that the content is here: the time is in
+ * the file (file_store.c), and not in this index. */
+static bool is_touched_elsewhere(const struct contents *contents, const char *path)
+{
+    struct stat status;
+    return leading_is_shared(contents->leading) && lstat(path, &status) == 0 &&
+           is_recent(time_us(&status.st_atim));
 }
 
 static void remove_in_thread(void *user)
@@ -221,7 +236,10 @@ static void remove_in_thread(void *user)
     for (size_t i = 0; i < contents->now.count; i++) {
         struct leaving *leaving = &contents->now.items[i];
         CADRE_FREE_AT_EXIT char *path = sha256_path(contents->folder, leaving->hash.bytes);
-        leaving->gone = path != NULL && (unlink(path) == 0 || errno == ENOENT);
+        bool stays = path == NULL ||
+                     (leaving->unless_touched && is_touched_elsewhere(contents, path)) ||
+                     !leading_holds(contents->leading);
+        leaving->gone = !stays && (unlink(path) == 0 || errno == ENOENT);
     }
 }
 
@@ -264,9 +282,10 @@ static void after_remove(void *user)
     }
 }
 
-static void start_removing(struct contents *contents, struct content *content)
+static void start_removing(struct contents *contents, struct content *content, bool unless_touched)
 {
-    if (contents_push(&contents->next, &content->hash)) { /* else the next collection finds it */
+    if (contents_push(&contents->next, &content->hash,
+            unless_touched)) { /* else the next collection finds it */
         content->state = CONTENT_REMOVING;
         count_bytes(contents, content, false);
         remove_next(contents);
@@ -278,7 +297,7 @@ void contents_remove(struct contents *contents, const struct sha256 *hash, bool 
     struct content *content = find_present(contents, hash);
     if (content != NULL && content->uploads == 0 &&
         !(unless_touched && is_recent(content->touched_us))) {
-        start_removing(contents, content);
+        start_removing(contents, content, unless_touched);
     }
 }
 
@@ -290,7 +309,7 @@ void contents_remove_damaged(struct contents *contents, const struct sha256 *has
         count_bytes(contents, content, false);
         contents_forget(contents, content);
     } else if (content != NULL) {
-        start_removing(contents, content);
+        start_removing(contents, content, false);
     }
 }
 
@@ -304,7 +323,7 @@ void contents_collect_garbage(struct contents *contents,
         if (content->state == CONTENT_PRESENT && content->uploads == 0 &&
             !is_recent(content->touched_us) && !is_recent(content->added_us) &&
             !is_referenced(content_references, &content->hash)) {
-            start_removing(contents, content);
+            start_removing(contents, content, true);
         }
     }
 }

@@ -10,12 +10,15 @@
 
 struct contents;
 struct content_references;
+struct leading;
 
 /* At the start, before any upload: reads the folder, and removes what interrupted uploads left. The
- * folder's name and the pool, whose threads remove files, stay the caller's. On an error
- * *ret_contents has to be closed, too. */
+ * folder's name and the pool, whose threads remove files, stay the caller's, and so does `leading`:
+ * where other coordinators share the folder, no file is removed once another one may lead, nor one
+ * on which an upload at any of them relied lately. On an error *ret_contents has to be closed, too.
+ */
 cadre_status contents_open(const char *folder, struct file_work_pool *file_pool,
-    struct contents **ret_contents, struct cadre_error *error);
+    const struct leading *leading, struct contents **ret_contents, struct cadre_error *error);
 /* NULL is allowed; no thread may be at work. */
 void contents_close(struct contents *contents);
 

@@ -85,11 +85,13 @@ static void receive_end(struct receive *receive)
     }
 }
 
+/* Another coordinator, which shares the folder, uses other names. */
 static cadre_status name_temporary(struct receive *receive, struct cadre_error *error)
 {
     struct daemon *daemon = receive->daemon;
-    if (receive->target == NULL || asprintf(&receive->temporary, "%s/upload-%" PRIu64,
-                                       daemon->blob_dir, ++daemon->upload_last) < 0) {
+    if (receive->target == NULL ||
+        asprintf(&receive->temporary, "%s/upload-%016" PRIx64 "-%" PRIu64, daemon->blob_dir,
+            engine_term(daemon->engine).nonce, ++daemon->upload_last) < 0) {
         receive->temporary = NULL;
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for an upload");
@@ -250,8 +252,19 @@ static cadre_status sync_names(const struct receive *receive, struct cadre_error
     return CADRE_OK;
 }
 
+/* The next leader may have received a newer output of the same name. */
+static cadre_status check_leading(const struct receive *receive, struct cadre_error *error)
+{
+    return leading_holds(&receive->daemon->leading)
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_UNAVAILABLE,
+                     "this coordinator does not know whether it leads still: send the file again, "
+                     "to the one that leads");
+}
+
 static cadre_status receive_commit(struct receive *receive, struct cadre_error *error)
 {
+    CADRE_TRY(check_leading(receive, error));
     CADRE_TRY(receive->refers ? commit_link(receive, error) : commit_file(receive, error));
     return receive->folder != NULL ? sync_names(receive, error) : CADRE_OK;
 }
@@ -346,6 +359,7 @@ static void after_commit(void *user)
     receive_count(receive);
     if (receive->error.code == CADRE_OK) {
         note_synced(receive);
+        (void)check_leading(receive, &receive->error); /* the next leader may not know of it */
     }
     report_committed(receive);
 }

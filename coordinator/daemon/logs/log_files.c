@@ -3,7 +3,11 @@
  * "<slot>.base" has the newest incarnation and the offset at which it begins, and "<slot>.marks"
  * the streams and times of the bytes (common/base/log_marks.h). Beyond the limit the middle of the
  * file is removed (log_hole.h) and offsets do not change. log_writes.c calls it in
- * threads. */
+ * threads.
+ *
+ * Several coordinators may share the folder, and one that was replaced may still write beside its
+ * successor. A turn holds the lock of the log and begins with what the files say, so that the place
+ * of a byte, at the begin of its incarnation plus its offset, is the same for all writers. */
 #include "coordinator/daemon/logs/log_files.h"
 
 #include <errno.h>
@@ -23,12 +27,6 @@
 #include "coordinator/daemon/base/log_hole.h"
 
 #define BASE_TEXT_BYTES 64
-
-static uint64_t size_of(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
-}
 
 static int open_log(const char *path)
 {
@@ -92,20 +90,24 @@ static enum writer find_base(
     return write_base(path, incarnation, size) ? WRITER_NEWEST : WRITER_UNKNOWN;
 }
 
-/* The file of a turn; fd -1: not opened yet. */
+/* The file of a turn. */
 struct open_log {
     struct log_io *io;
-    int fd;
-    int marks_fd; /* as fd */
+    int fd;       /* -1: it cannot be opened */
+    int marks_fd; /* -1: not opened yet */
+    bool busy;    /* another coordinator writes it now */
     uint64_t size;
 };
 
-static bool is_open(struct open_log *log)
+/* Opens and locks it; its size is that of then. */
+static void take_log(struct open_log *log)
 {
-    if (log->fd < 0) {
-        log->fd = open_log(log->io->path);
+    struct stat status;
+    log->fd = open_log(log->io->path);
+    log->busy = log->fd >= 0 && !file_lock_try(log->fd);
+    if (log->fd >= 0 && fstat(log->fd, &status) == 0) {
+        log->size = (uint64_t)status.st_size;
     }
-    return log->fd >= 0;
 }
 
 static bool has_marks_open(struct open_log *log)
@@ -129,7 +131,7 @@ static bool make_room(struct open_log *log)
     if (log->size - log_hole_bytes(&hole) < limit) {
         return true;
     }
-    if (!is_open(log) || !log_hole_extend(log->io->path, log->fd, log->size, limit, &freed)) {
+    if (!log_hole_extend(log->io->path, log->fd, log->size, limit, &freed)) {
         return false;
     }
     log->io->change_bytes -= (int64_t)freed;
@@ -173,11 +175,10 @@ static bool write_marks(
 static void write_new_bytes(struct open_log *log, struct log_extent *extent, const uint8_t *bytes,
     size_t fresh, bool *ret_again)
 {
-    size_t wanted = is_open(log) ? up_to_limit(log, fresh) : fresh;
-    bool refused = log->fd >= 0 && fault_point("logs.write");
+    size_t wanted = up_to_limit(log, fresh);
+    bool refused = fault_point("logs.write");
     errno = refused ? EIO : errno;
-    ssize_t written =
-        log->fd >= 0 && !refused ? pwrite(log->fd, bytes, wanted, (off_t)log->size) : -1;
+    ssize_t written = refused ? -1 : pwrite(log->fd, bytes, wanted, (off_t)log->size);
     *ret_again = written < 0 ? disk_is_full(errno) : (size_t)written < wanted;
     if (written < 0) {
         extent->lost_errno = *ret_again ? 0 : errno;
@@ -230,14 +231,45 @@ static uint64_t log_files_append(
     return again ? log->size - base : extent->end;
 }
 
+/* The offset that is asked for next, of a log that another coordinator writes now. */
+static uint64_t log_files_busy(const struct log_extent *extent)
+{
+    return extent->disposition == LOG_DISCARDED ? extent->end : extent->offset;
+}
+
+/* The same of a log that cannot be opened. */
+static uint64_t log_files_unopened(struct log_extent *extent, int open_errno)
+{
+    if (extent->disposition != LOG_DISCARDED && disk_is_full(open_errno)) {
+        return extent->offset;
+    }
+    extent->lost_errno = extent->disposition != LOG_DISCARDED ? open_errno : 0;
+    return extent->end;
+}
+
+static bool are_all_discarded(const struct log_io *io)
+{
+    size_t i = 0;
+    while (i < io->count && io->running[i].disposition == LOG_DISCARDED) {
+        i++;
+    }
+    return i == io->count;
+}
+
 void log_files_do_io(struct log_io *io)
 {
-    struct open_log log = {.io = io, .fd = -1, .marks_fd = -1, .size = size_of(io->path)};
+    struct open_log log = {.io = io, .fd = -1, .marks_fd = -1};
+    if (!are_all_discarded(io)) { /* else its job may be forgotten, and its folder removed */
+        take_log(&log);
+    }
+    int open_errno = errno;
     const uint8_t *bytes = io->bytes;
     struct log_mark *marks = io->marks;
     for (size_t i = 0; i < io->count; i++) {
         struct log_extent *extent = &io->running[i];
-        extent->stored = log_files_append(&log, extent, bytes, marks);
+        extent->stored = log.fd < 0 ? log_files_unopened(extent, open_errno)
+                         : log.busy ? log_files_busy(extent)
+                                    : log_files_append(&log, extent, bytes, marks);
         bytes += log_extent_bytes(extent);
         marks += extent->marks;
     }

@@ -36,7 +36,7 @@ struct log_io {
     size_t count;
     bool written;         /* the file has more than before */
     int64_t change_bytes; /* so many more, or fewer, are kept */
-    uint64_t total_bytes; /* of all incarnations of the task */
+    uint64_t total_bytes; /* of all incarnations of the task; 0: none, or not known */
 };
 
 static inline size_t log_extent_bytes(const struct log_extent *extent)

@@ -122,7 +122,7 @@ static void send_ack(struct log_queue *queue)
             log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost",
                 LOG_U64("job", queue->job.n), LOG_STR("reason", error.text));
         }
-        if (extent->disposition != LOG_DISCARDED) {
+        if (extent->disposition != LOG_DISCARDED && io->total_bytes > 0) {
             engine_log_bytes(daemon->engine, extent->task, io->total_bytes);
         }
         count_extent(daemon, extent, false);

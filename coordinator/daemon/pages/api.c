@@ -120,7 +120,18 @@ static cadre_status may_ask(
             "workers/NAME; with POST jobs/ID/cancel, workers/NAME/drain, workers/NAME/undrain",
             http_request_target(api->request)->path);
     }
-    return authorize(&api->identity, route->method, error);
+    CADRE_TRY(authorize(&api->identity, route->method, error));
+    if (api->daemon->engine == NULL) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "this coordinator does not lead: ask the one that does, which `cadre coordinators` "
+            "names");
+    }
+    struct cadre_error held = {0};
+    if (engine_held(api->daemon->engine, &held) && held.code == CADRE_UNAVAILABLE) {
+        *error = held;
+        return CADRE_UNAVAILABLE;
+    }
+    return CADRE_OK;
 }
 
 void api_serve(void *user, struct http_request *request)

@@ -30,6 +30,25 @@ static int open_series(const char *path)
     return file_open_made(path);
 }
 
+static struct series_look look_of(const struct stat *status)
+{
+    return (struct series_look){.number = (uint64_t)status->st_ino,
+        .bytes = (uint64_t)status->st_size,
+        .changed_ns =
+            (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec};
+}
+
+static struct series_look look_at(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? look_of(&status) : (struct series_look){0};
+}
+
+static bool is_same_look(const struct series_look *a, const struct series_look *b)
+{
+    return a->number == b->number && a->bytes == b->bytes && a->changed_ns == b->changed_ns;
+}
+
 /* ---- reading ---- */
 
 static void take_file(struct series_io *io, const char *bytes, size_t size)
@@ -59,8 +78,8 @@ static bool series_files_load(struct series_io *io)
         io->lost_errno = ENOMEM;
         return false;
     }
-    struct stat status;
-    if (stat(io->path, &status) != 0 && errno == ENOENT) {
+    io->look = look_at(io->path);
+    if (io->look.number == 0) {
         take_file(io, "", 0);
         return true;
     }
@@ -106,13 +125,33 @@ static bool apply_items(struct series_io *io, struct wire_buffer *buffer)
     return good;
 }
 
-/* Appends behind the last whole record; what is there is cut off. */
-static bool series_files_append(struct series_io *io, const struct wire_buffer *buffer)
+/* Opens the file and locks it until it is closed. -1: with lost_errno it cannot be opened, without
+ * another coordinator writes it, or has written it since it was looked at. */
+static int take_lock(struct series_io *io)
 {
-    CADRE_CLOSE_AT_EXIT int fd = open_series(io->path);
+    int fd = open_series(io->path);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0) {
         io->lost_errno = errno;
+        return fd; /* -1, as an open file has a status */
+    }
+    bool locked = file_lock_try(fd);
+    struct series_look look = look_at(io->path);
+    bool is_new = io->look.number == 0 && look.bytes == 0;
+    if (locked && look.number == (uint64_t)status.st_ino &&
+        (is_new || is_same_look(&look, &io->look))) {
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+/* Appends behind the last whole record; what is there is cut off. */
+static bool series_files_append(struct series_io *io, const struct wire_buffer *buffer)
+{
+    CADRE_CLOSE_AT_EXIT int fd = take_lock(io);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0) {
         return false;
     }
     if ((uint64_t)status.st_size != io->file_bytes && ftruncate(fd, (off_t)io->file_bytes) != 0) {
@@ -131,6 +170,7 @@ static bool series_files_append(struct series_io *io, const struct wire_buffer *
     io->file_bytes += buffer->size;
     io->unrecorded_bytes = 0;
     io->change_bytes += written;
+    io->look = fstat(fd, &status) == 0 ? look_of(&status) : (struct series_look){0};
     return true;
 }
 
@@ -139,13 +179,15 @@ static bool write_snapshot(struct series_io *io, struct wire_buffer *buffer)
 {
     struct cadre_error error;
     wire_buffer_clear(buffer);
-    bool good = series_records_snapshot(io->state, buffer) &&
+    CADRE_CLOSE_AT_EXIT int fd = take_lock(io);
+    bool good = fd >= 0 && series_records_snapshot(io->state, buffer) &&
                 file_write_atomic(io->path, buffer->bytes, buffer->size, 0600, &error) == CADRE_OK;
     if (good) {
         io->change_bytes += (int64_t)buffer->size - (int64_t)io->file_bytes;
         io->file_bytes = buffer->size;
         io->unrecorded_bytes = 0;
         io->state->outdated = false;
+        io->look = look_at(io->path);
     }
     io->snapshot_bytes = io->file_bytes;
     return good;
@@ -174,6 +216,7 @@ static bool write_items(struct series_io *io)
     if (good && io->file_bytes > SNAPSHOT_BYTES &&
         io->file_bytes / SNAPSHOT_FACTOR > io->snapshot_bytes) {
         (void)write_snapshot(io, &buffer); /* the file as it is has the same */
+        io->lost_errno = 0;
     }
     wire_buffer_free(&buffer);
     return good;
@@ -197,12 +240,19 @@ static void answer_queries(struct series_io *io)
 void series_files_do_io(struct series_io *io)
 {
     CADRE_ASSERT(io->items != NULL);
+    struct series_look look = look_at(io->path);
+    if (io->state != NULL && !is_same_look(&look, &io->look)) {
+        free(io->state);
+        io->state = NULL;
+        io->reread = true;
+    }
     bool good = io->state != NULL || series_files_load(io);
     if (good && !write_items(io)) {
         free(io->state);
         io->state = NULL;
         int why = io->lost_errno;
         good = false;
+        io->reread = true;
         (void)series_files_load(io); /* for the queries, and the next turn */
         io->lost_errno = why;
     }

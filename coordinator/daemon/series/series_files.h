@@ -36,15 +36,24 @@ struct series_item {
     struct cadre_error error;
 };
 
-/* A thread's input and result. `state` and the three sizes stay from turn to turn. */
+/* Which file it is, and what was written to it; all 0: there is none. */
+struct series_look {
+    uint64_t number; /* of the inode */
+    uint64_t bytes;
+    uint64_t changed_ns;
+};
+
+/* A thread's input and result. `state`, `look` and the three sizes stay from turn to turn. */
 struct series_io {
     char *path;
     struct series_state *state; /* NULL: the file is to be read */
+    struct series_look look;    /* when it was last read or written */
     uint64_t file_bytes;        /* of whole records */
     uint64_t snapshot_bytes;    /* what it had when it was last read or written as a snapshot */
     uint64_t unrecorded_bytes;  /* were damaged, and the file has no record of that yet */
     struct series_item *items;
     int64_t change_bytes; /* so many more, or fewer, are on the disk */
+    bool reread;          /* the state may be without generations of items before */
     uint64_t lost_bytes;  /* found damaged in this turn */
     int lost_errno;       /* not 0: what the file could not be read or written for */
 };

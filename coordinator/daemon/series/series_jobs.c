@@ -250,7 +250,7 @@ static void after_io(void *user)
     if (series->io.change_bytes != 0) {
         storage_log(daemon->storage, series->job, series->io.change_bytes);
     }
-    if (series->io.state == NULL) {
+    if (series->io.state == NULL || series->io.reread) {
         series->known = 0; /* what is read again may be without the newest generations */
     }
     if (series->waiting != NULL) {
@@ -262,6 +262,7 @@ static void start_io(struct job_series *series)
 {
     series->io.items = series->waiting;
     series->io.change_bytes = 0;
+    series->io.reread = false;
     series->io.lost_bytes = 0;
     series->io.lost_errno = 0;
     series->waiting = NULL;

@@ -227,6 +227,13 @@ static void carry_out_one(struct world *world, uint32_t n, const struct leadersh
         node->forked = false;
         node->durable = node->held = 0;
         break;
+    case LEADERSHIP_ACTION_SNAPSHOT_STORED:
+        if (action->stored > world->store.snapshot_index && !world->restored) {
+            world_break(world, "TRIM", "c%u takes snapshot %llu as stored, the newest is %llu", n,
+                (unsigned long long)action->stored,
+                (unsigned long long)world->store.snapshot_index);
+        }
+        break;
     case LEADERSHIP_ACTION_STORE_KNOWN:
         store_known(node, action);
         break;

@@ -9,7 +9,7 @@ static void help_teaches(void **state)
 {
     (void)state;
     static const char *const verbs[] = {"run", "submit", "jobs", "job", "logs", "cancel", "get",
-        "verify", "workers", "drain", "undrain", "version"};
+        "verify", "workers", "drain", "undrain", "coordinators", "version"};
     struct program_result result;
     command_run(WORDS("--help"), &result);
     assert_int_equal(result.exit_code, 0);
@@ -205,7 +205,7 @@ static void wrong_usage_exits_with_2(void **state)
 static void no_coordinator_exits_with_3(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {"jobs", "workers", "version"};
+    static const char *const verbs[] = {"jobs", "workers", "coordinators", "version"};
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         assert_run(WORDS(verbs[i]), 3, "", "no coordinator answers at unix:");
     }

@@ -463,6 +463,32 @@ static void on_version(struct rpc_call *call, const void *data, size_t length, v
     rpc_call_finish(call, CADRE_OK, "");
 }
 
+static void on_coordinators(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct stub *stub = user;
+    (void)data;
+    (void)length;
+    static const struct coordinator_info coordinators[] = {{.name = "c1",
+                                                               .addresses = "h1:1",
+                                                               .state = COORDINATOR_FOLLOWER,
+                                                               .text = "reads",
+                                                               .term = {5, 6, 7},
+                                                               .since_us = 8,
+                                                               .applied = 9,
+                                                               .head = 10,
+                                                               .version = "1.2.3",
+                                                               .age_us = 11},
+        {.name = "c2",
+            .addresses = "h2:1",
+            .state = COORDINATOR_LEADING,
+            .text = "",
+            .leads = true,
+            .version = "1.2.4"}};
+    const struct list_coordinators_response response = {coordinators, 2};
+    STUB_SEND(stub, call, list_coordinators_response, &response);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
 size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods)
 {
     static const struct rpc_server_ops get_ops = {.on_message = on_get};
@@ -478,6 +504,7 @@ size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods)
     static const struct rpc_server_ops drain_ops = {.on_message = on_drain};
     static const struct rpc_server_ops workers_ops = {.on_message = on_workers};
     static const struct rpc_server_ops version_ops = {.on_message = on_version};
+    static const struct rpc_server_ops coordinators_ops = {.on_message = on_coordinators};
     const struct rpc_method methods[] = {
         {METHOD_JOBS_GET, false, false, 65536, &get_ops, stub},
         {METHOD_JOBS_CANCEL, false, false, 65536, &get_ops, stub},
@@ -493,6 +520,7 @@ size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods)
         {METHOD_JOBS_DRAIN, false, false, 65536, &drain_ops, stub},
         {METHOD_JOBS_LIST_WORKERS, false, false, 65536, &workers_ops, stub},
         {METHOD_JOBS_VERSION, false, false, 65536, &version_ops, stub},
+        {METHOD_COORDINATORS_LIST, false, false, 65536, &coordinators_ops, stub},
     };
     _Static_assert(sizeof methods / sizeof methods[0] <= STUB_METHODS_MAX, "the table must fit");
     memcpy(ret_methods, methods, sizeof methods);

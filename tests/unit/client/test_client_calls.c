@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cadre/client.h"
+#include "cadre/client_coordinators.h"
 
 struct world {
     struct stub stub;
@@ -186,6 +187,29 @@ static void listings_come_whole(void **state)
     assert_string_equal(version->version, "1.2.3");
     assert_int_equal(version->workers, 8);
     cadre_result_release(version);
+}
+
+static void coordinators_come_whole(void **state)
+{
+    struct world *world = *state;
+    cadre_coordinator_list *list = NULL;
+    assert_int_equal(cadre_client_coordinators(world->client, &list, NULL), CADRE_OK);
+    assert_int_equal(list->count, 2);
+    const cadre_coordinator *first = &list->coordinators[0];
+    assert_string_equal(first->name, "c1");
+    assert_string_equal(first->addresses, "h1:1");
+    assert_string_equal(first->state, "follower");
+    assert_string_equal(first->text, "reads");
+    assert_false(first->leads);
+    assert_int_equal(first->term, 6);
+    assert_int_equal(first->since_us, 8);
+    assert_int_equal(first->applied, 9);
+    assert_int_equal(first->head, 10);
+    assert_string_equal(first->version, "1.2.3");
+    assert_int_equal(first->age_us, 11);
+    assert_true(list->coordinators[1].leads);
+    assert_int_equal(list->coordinators[1].term, 0);
+    cadre_result_release(list);
 }
 
 static void a_worker_tells_its_gpus(void **state)
@@ -406,6 +430,7 @@ int main(void)
             of_several_addresses_the_one_that_answers_is_used, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_job_comes_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(listings_come_whole, open_world, close_world),
+        cmocka_unit_test_setup_teardown(coordinators_come_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_worker_tells_its_gpus, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_worker_is_drained, open_world, close_world),
         cmocka_unit_test_setup_teardown(refusals_and_nonsense_are_errors, open_world, close_world),

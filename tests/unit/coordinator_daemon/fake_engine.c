@@ -108,6 +108,11 @@ bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
     return true;
 }
 
+struct term engine_term(const struct engine *engine)
+{
+    return (struct term){.start = 1, .nonce = engine->nonce};
+}
+
 void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t bytes)
 {
     (void)task;
@@ -245,8 +250,9 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
     assert_non_null(daemon->arena);
     assert_ok(rpc_loop_open(&daemon->loop, &error), &error);
     daemon->file_pool.loop = daemon->loop;
-    assert_ok(
-        contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, &error), &error);
+    assert_ok(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->leading,
+                  &daemon->contents, &error),
+        &error);
 }
 
 void settle(struct daemon *daemon)
@@ -259,8 +265,9 @@ void reopen_contents(struct daemon *daemon)
     struct cadre_error error = {0};
     settle(daemon);
     contents_close(daemon->contents);
-    assert_ok(
-        contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, &error), &error);
+    assert_ok(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->leading,
+                  &daemon->contents, &error),
+        &error);
 }
 
 cadre_status refresh_references(struct daemon *daemon, struct cadre_error *error)

@@ -27,6 +27,7 @@ struct engine {
     struct fake_job jobs[FAKE_JOBS_MAX]; /* oldest first */
     uint32_t job_count;
     bool broken;
+    uint64_t nonce; /* of its term */
     bool forgets_later; /* as with a shared log: forget_going() is when it is stored */
     uint64_t log_bytes;
     struct job_id damaged_job; /* by the last engine_checkpoint_damaged */

@@ -23,17 +23,16 @@ static const char *const methods[] = {
 #define METHODS (sizeof methods / sizeof methods[0])
 
 /* What each role may call, by the last word of the method; Agents and Jobs have some words in
- * common, so workers come apart. */
+ * common, so workers come apart. Jobs and Coordinators have List in common, for the same roles. */
 static const char *const allowed[TLS_ROLES] = {
     [TLS_ROLE_COORDINATOR] = "",
     [TLS_ROLE_CLIENT] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
                         "GetOutput Verify Metrics History Trace Checkpoint Drain ListWorkers Login "
-                        "Version ",
+                        "Version Leader ",
     [TLS_ROLE_SUBMITTER] = " Submit Get List Watch Logs Cancel MissingBlobs PutBlob ListOutputs "
-                           "GetOutput Verify Metrics History Trace Login Version ",
+                           "GetOutput Verify Metrics History Trace Login Version Leader ",
     [TLS_ROLE_VIEWER] = " Get List Watch Logs ListOutputs GetOutput Verify Metrics History "
-                        "ListWorkers Login "
-                        "Version ",
+                        "ListWorkers Login Version Leader ",
 };
 
 static bool should_be_allowed(enum tls_role role, const char *method)
@@ -46,7 +45,8 @@ static bool should_be_allowed(enum tls_role role, const char *method)
     }
     bool agents = strstr(method, METHOD_SERVICE_AGENTS) != NULL;
     if (role == TLS_ROLE_WORKER || agents) {
-        return role == TLS_ROLE_WORKER && agents;
+        return role == TLS_ROLE_WORKER &&
+               (agents || strcmp(method, METHOD_COORDINATORS_LEADER) == 0);
     }
     char word[64];
     snprintf(word, sizeof word, " %s ", strrchr(method, '/') + 1);

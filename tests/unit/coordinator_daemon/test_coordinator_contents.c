@@ -3,8 +3,10 @@
  * what an upload in progress relies on; the rest goes, also when the coordinator was killed in the
  * middle. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -12,6 +14,7 @@
 #include "common/pure/assert.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/content_table.h"
+#include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/base/disk.h"
@@ -61,6 +64,17 @@ static void assert_gone_after_cleaning(const char *text)
 {
     clean();
     assert_false(is_here(&stand, text));
+}
+
+/* As another coordinator touches the file of a content. */
+static void touch_file(const char *text, uint64_t seconds_ago)
+{
+    struct sha256 hash = hash_of_text(text);
+    char *path = path_of_blob(&stand, hash.bytes);
+    time_t then = (time_t)(clock_wall_us() / CADRE_US_PER_S - seconds_ago);
+    const struct timespec times[2] = {{.tv_sec = then}, {.tv_nsec = UTIME_OMIT}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    free(path);
 }
 
 static void what_a_job_needs_stays_as_long_as_it_is_known(void **state)
@@ -213,6 +227,59 @@ static void what_an_upload_counts_on_stays(void **state)
     put_old_content(&stand, "brought");
     assert_gone_after_cleaning("listed");
     assert_gone_after_cleaning("brought");
+}
+
+/* Of several coordinators on one folder, by the clock: another one may lead already. */
+static void who_may_not_lead_any_more_removes_nothing(void **state)
+{
+    (void)state;
+    struct fake_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    put_old_content(&stand, "unused");
+    struct core_checkpoint first = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
+    struct core_checkpoint second = put_checkpoint(&stand, 20, (const char *const[]){"b", NULL});
+    publish(job, &first);
+    publish(job, &second);
+    refresh();
+    uint64_t bytes = contents_bytes(stand.contents);
+    leading_set(&stand.leading, clock_boot_us());
+    drop_oldest(job);
+    refresh();
+    clean();
+    assert_true(is_here(&stand, "unused") && is_here(&stand, "a"));
+    assert_true(manifest_is_here(&stand, &first));
+    assert_int_equal(contents_bytes(stand.contents), bytes);
+    leading_set(&stand.leading, clock_boot_us() + 3600 * CADRE_US_PER_S); /* it leads after all */
+    assert_gone_after_cleaning("unused");
+    assert_false(is_here(&stand, "a"));
+    assert_true(is_here(&stand, "b") && is_here(&stand, "program"));
+}
+
+/* MissingBlobs at another coordinator listed it as here, of which this one knows nothing. */
+static void what_another_coordinator_counts_on_stays(void **state)
+{
+    (void)state;
+    struct fake_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint first =
+        put_checkpoint(&stand, 10, (const char *const[]){"a", "b", NULL});
+    struct core_checkpoint second = put_checkpoint(&stand, 20, (const char *const[]){"c", NULL});
+    put_old_content(&stand, "unused");
+    publish(job, &first);
+    publish(job, &second);
+    refresh();
+    leading_set(&stand.leading, clock_boot_us() + 3600 * CADRE_US_PER_S);
+    touch_file("a", 0);
+    touch_file("unused", 0);
+    drop_oldest(job);
+    refresh();
+    clean();
+    assert_true(is_here(&stand, "a") && is_here(&stand, "unused"));
+    assert_false(is_here(&stand, "b"));
+    touch_file("a", 3700);
+    touch_file("unused", 3700);
+    clean();
+    assert_false(is_here(&stand, "a") || is_here(&stand, "unused"));
 }
 
 /* A part was given to the engine: between then and its record nothing else holds its contents. */
@@ -512,6 +579,8 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(what_a_job_needs_stays_as_long_as_it_is_known),
         TEST(many_that_save_are_found_at_once), TEST(blocks_stay_until_their_last_checkpoint_goes),
         TEST(an_origin_is_needed_until_there_is_an_own_one), TEST(what_an_upload_counts_on_stays),
+        TEST(who_may_not_lead_any_more_removes_nothing),
+        TEST(what_another_coordinator_counts_on_stays),
         TEST(a_part_holds_its_contents_until_it_is_decided),
         TEST(contents_of_a_shared_folder_are_none_of_ours), TEST(a_start_finds_what_a_kill_left),
         TEST(a_manifest_that_is_damaged_spares_the_others),

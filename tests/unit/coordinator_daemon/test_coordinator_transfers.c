@@ -532,6 +532,30 @@ static void files_that_tasks_left_are_served(void **state)
     assert_ended(CADRE_FAILED_PRECONDITION, "takes no more outputs");
 }
 
+/* Another coordinator may lead already, and have received a newer file. */
+static void who_may_not_lead_any_more_replaces_no_file(void **state)
+{
+    (void)state;
+    leading_set(&stand->daemon.leading, UINT64_MAX);
+    put_output("model", "old", NULL, 3);
+    assert_ended(CADRE_OK, "");
+    leading_set(&stand->daemon.leading, 1);
+    put_output("model", "new", NULL, 3);
+    assert_ended(CADRE_UNAVAILABLE, "whether it leads still");
+    assert_output("0/model", "old");
+    struct sha256 hash = hash_of_text("content");
+    char path[TEST_PATH_BYTES]; /* no file of the other one: */
+    stand->engine.nonce = 0xab;
+    test_path(path, stand->daemon.blob_dir, "upload-00000000000000ab-3");
+    put_blob("content", &hash, 7);
+    while (access(path, F_OK) != 0) {
+        run_for(1000);
+    }
+    rpc_call_half_close(stand->call);
+    assert_ended(CADRE_UNAVAILABLE, "whether it leads still");
+    assert_false(is_here(&stand->daemon, "content"));
+}
+
 static void a_referred_file_is_shown_as_long_as_it_is_kept(void **state)
 {
     (void)state;
@@ -570,6 +594,7 @@ int main(void)
         TEST(what_is_being_read_may_go), TEST(what_goes_before_it_is_opened_is_named_as_requested),
         TEST(who_asks_may_count_on_it), TEST(a_checkpoint_is_read_back_from_its_blocks),
         TEST(a_damaged_block_is_a_loss), TEST(files_that_tasks_left_are_served),
+        TEST(who_may_not_lead_any_more_replaces_no_file),
         TEST(a_referred_file_is_shown_as_long_as_it_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

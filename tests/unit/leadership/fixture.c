@@ -157,6 +157,9 @@ static void note(struct fixture *fixture, const struct leadership_action *action
         print(fixture, "logged up to %" PRIu64 ": %u entries to %" PRIu64 "\n",
             action->logged.ticket, action->logged.entries, action->logged.at.index);
         break;
+    case LEADERSHIP_ACTION_SNAPSHOT_STORED:
+        print(fixture, "snapshot at %" PRIu64 " is stored\n", action->stored);
+        break;
     case LEADERSHIP_ACTION_SUSPEND:
         print(fixture, "suspend\n");
         break;

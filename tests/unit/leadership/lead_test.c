@@ -150,14 +150,14 @@ static void test_the_log_is_trimmed_behind_a_snapshot_of_two(void **state)
     expect(&fixture, "snapshot at 3\n");
     offer(&fixture, 1, LEADERSHIP_SYNC, 10);
     answer(&fixture);
-    expect(&fixture, "trim 1-2\n");
+    expect(&fixture, "snapshot at 3 is stored\ntrim 1-2\n");
     answer(&fixture);
     expect(&fixture, "append tickets 1-1 as 5-5\n");
     assert_int_equal(fixture.head.first, 3);
     answer(&fixture);
     held(&fixture, 4, 2, 2); /* all that may go is gone */
     answer(&fixture);
-    expect(&fixture, "logged up to 1: 1 entries to 5\nsnapshot at 4\n");
+    expect(&fixture, "logged up to 1: 1 entries to 5\nsnapshot at 4\nsnapshot at 4 is stored\n");
 }
 
 static void leave(struct fixture *fixture)

@@ -56,6 +56,9 @@ static void test_clusters_must_be_the_same(void **state)
     begin_with(&fixture, 3, 3);
     fixture.leader.nonce.low++;
     expect_refused(&fixture, "name different terms");
+    fixture_begin(&fixture, 3); /* which knows no cluster and accepts any */
+    fixture.cluster = (struct log_cluster){0};
+    expect_refused(&fixture, "etcd's key cluster is damaged");
 }
 
 static void test_an_older_ledger_is_refused(void **state)

@@ -9,6 +9,8 @@
 
 static const struct log_nonce cluster_id = {.high = 0xc1, .low = 0xc2};
 
+const uint8_t rig_secret[REPLICA_SECRET_BYTES] = {1, 2, 3};
+
 static void on_read(
     void *user, const struct leadership_read *read, const struct entry_value *contents)
 {
@@ -49,10 +51,22 @@ static void on_unanswered(void *user, uint64_t request, bool no_space, const cha
     rig->no_space = no_space;
 }
 
+static void on_snapshot(
+    void *user, cadre_status status, const char *text, const struct replica_snapshot *snapshot)
+{
+    struct log_rig *rig = user;
+    assert_true((status == CADRE_OK) == (text[0] == '\0'));
+    rig->handled++;
+    rig->found = status;
+    rig->snapshot = *snapshot;
+}
+
 int log_rig_open(void **state)
 {
-    static const struct etcd_log_handlers handlers = {
-        .read = on_read, .answered = on_answered, .unanswered = on_unanswered};
+    static const struct etcd_log_handlers handlers = {.read = on_read,
+        .answered = on_answered,
+        .unanswered = on_unanswered,
+        .snapshot = on_snapshot};
     struct log_rig *rig = calloc(1, sizeof *rig);
     assert_non_null(rig);
     struct cadre_error error;
@@ -63,8 +77,10 @@ int log_rig_open(void **state)
         .name = "anna",
         .addresses = "10.0.0.1:7000",
         .version = "1.2",
+        .secret = rig_secret,
         .attempt_us = CADRE_US_PER_S,
         .tickets = &rig->tickets,
+        .snapshot = &rig->snapshot,
         .handlers = &handlers,
         .user = rig};
     assert_ok(etcd_log_open(&options, &rig->log, &error), &error);
@@ -106,6 +122,14 @@ void rig_read(struct log_rig *rig, const struct leadership_position *after, uint
     struct cadre_error error;
     begin_request(rig);
     assert_ok(etcd_log_read(rig->log, ++rig->request, after, entries_max, &error), &error);
+    rig_wait(rig);
+}
+
+void rig_find_snapshot(struct log_rig *rig)
+{
+    struct cadre_error error;
+    begin_request(rig);
+    assert_ok(etcd_log_read_snapshot(rig->log, &error), &error);
     rig_wait(rig);
 }
 
@@ -163,6 +187,18 @@ struct log_transaction rig_guarded(const struct log_rig *rig, enum log_transacti
         transaction.leader = rig->leader;
         transaction.leader.left = true;
     }
+    return transaction;
+}
+
+struct log_transaction rig_snapshot(struct log_rig *rig, uint64_t index)
+{
+    struct log_transaction transaction = rig_guarded(rig, LOG_SNAPSHOT);
+    rig->snapshot =
+        (struct replica_snapshot){.at = {.index = index, .term = 1, .hash = {{(uint8_t)index}}},
+            .sha256 = {9, (uint8_t)index},
+            .size = 4096 * index};
+    transaction.snapshot_index = index;
+    transaction.snapshot_hash = rig->snapshot.at.hash;
     return transaction;
 }
 

@@ -9,6 +9,9 @@
 
 #define RIG_TICKETS 200
 
+/* Of the cluster that the rig creates. */
+extern const uint8_t rig_secret[REPLICA_SECRET_BYTES];
+
 struct log_rig {
     struct rpc_loop *loop;
     struct etcd *etcd;
@@ -24,6 +27,8 @@ struct log_rig {
     char *joined; /* the bytes of all contents, one after the other */
     size_t joined_size;
     struct leadership_answer answer;
+    struct replica_snapshot snapshot; /* that the next LOG_SNAPSHOT names; then as it was found */
+    cadre_status found;
     /* As the leader knows it. */
     struct log_leader leader;
     struct log_head head;
@@ -37,6 +42,8 @@ int log_rig_close(void **state);
 void rig_wait(struct log_rig *rig);
 /* A read of up to so many entries behind `after`, and its answer. */
 void rig_read(struct log_rig *rig, const struct leadership_position *after, uint32_t entries_max);
+/* Reads which snapshot is the newest, and its answer. */
+void rig_find_snapshot(struct log_rig *rig);
 /* A new transaction, or the same once more, and its answer. */
 void rig_transact(struct log_rig *rig, const struct log_transaction *transaction);
 void rig_again(struct log_rig *rig, const struct log_transaction *transaction);
@@ -46,6 +53,8 @@ struct log_transaction rig_create(void);
 struct log_transaction rig_take_over(const struct log_rig *rig);
 /* A beat of the leader; the head is one beat on. */
 struct log_transaction rig_guarded(const struct log_rig *rig, enum log_transaction_kind kind);
+/* Of a snapshot at this index; the rig's one. */
+struct log_transaction rig_snapshot(struct log_rig *rig, uint64_t index);
 struct log_transaction rig_term(const struct log_rig *rig);
 /* An append of the tickets from `first` to the newest one. */
 struct log_transaction rig_append(const struct log_rig *rig, uint64_t first);

@@ -28,6 +28,7 @@ static void a_cluster_is_created_once(void **state)
     assert_true(rig->read.leader.left);
     assert_int_equal(rig->read.head.first, 1);
     assert_int_equal(rig->read.entry_count, 0);
+    assert_memory_equal(etcd_log_secret(rig->log), rig_secret, REPLICA_SECRET_BYTES);
     rig_transact(rig, &create);
     assert_true(rig->was_answered && !rig->answer.applied && rig->answer.found);
 }
@@ -73,6 +74,7 @@ static void the_longest_append_fits(void **state)
     append.cluster.format = 2;
     rig_apply(rig, &append);
     rig_read(rig, &begin, LOG_READ_ENTRIES_MAX);
+    assert_memory_equal(etcd_log_secret(rig->log), rig_secret, REPLICA_SECRET_BYTES);
     assert_int_equal(rig->read.entry_count, LOG_READ_ENTRIES_MAX);
     assert_int_equal(rig->read.cluster.format, 2);
     assert_int_equal(rig->entries[1].format, 2);
@@ -91,11 +93,20 @@ static void beats_snapshots_and_trims(void **state)
     struct leadership_position begin = rig_begin();
     rig_read(rig, &begin, 0);
     assert_int_equal(rig->read.head.beat, beats + 1);
+    rig_find_snapshot(rig);
+    assert_int_equal(rig->found, CADRE_NOT_FOUND);
     for (uint64_t index = 2; index <= 4; index += 2) {
-        struct log_transaction snapshot = rig_guarded(rig, LOG_SNAPSHOT);
-        snapshot.snapshot_index = index;
+        struct log_transaction snapshot = rig_snapshot(rig, index);
         rig_apply(rig, &snapshot);
+        assert_key(rig, key_snapshot(index), true);
+        assert_key(rig, key_snapshot(index - 2), false);
     }
+    rig_find_snapshot(rig);
+    assert_int_equal(rig->found, CADRE_OK);
+    assert_int_equal(rig->snapshot.at.index, 4);
+    assert_int_equal(rig->snapshot.at.hash.bytes[0], 4);
+    assert_int_equal(rig->snapshot.sha256[1], 4);
+    assert_int_equal(rig->snapshot.size, 4 * 4096);
     struct log_transaction trim = rig_guarded(rig, LOG_TRIM);
     trim.snapshot_index = 4;
     trim.trim_from = 1;
@@ -107,8 +118,32 @@ static void beats_snapshots_and_trims(void **state)
     }
     assert_key(rig, key_piece(3, 0), false);
     assert_key(rig, key_piece(3, 1), false);
-    assert_key(rig, key_snapshot(2), false);
     assert_key(rig, key_snapshot(4), true);
+}
+
+static void keys_of_snapshots_that_are_damaged(void **state)
+{
+    struct log_rig *rig = *state;
+    rig_lead(rig);
+    struct log_transaction snapshot = rig_snapshot(rig, 1);
+    rig_apply(rig, &snapshot);
+    fake_put(rig->etcd, key_snapshot(7).text, "\xff", 1);
+    struct log_key key = key_snapshot(1);
+    const struct fake_pair *pair = fake_find(rig->etcd, key.text);
+    assert_non_null(pair);
+    fake_put(rig->etcd, key_snapshot(8).text, pair->value, pair->size); /* of another number */
+    rig_find_snapshot(rig);
+    assert_int_equal(rig->found, CADRE_OK);
+    assert_int_equal(rig->snapshot.at.index, 1);
+    fake_put(rig->etcd, key.text, NULL, 0);
+    rig_find_snapshot(rig);
+    assert_int_equal(rig->found, CADRE_NOT_FOUND);
+    rig->etcd->next = FAKE_LOST_ANSWER;
+    rig_find_snapshot(rig);
+    assert_int_equal(rig->found, CADRE_DEADLINE_EXCEEDED);
+    struct cadre_error error;
+    rig->etcd->next = FAKE_REFUSED;
+    assert_int_equal(etcd_log_read_snapshot(rig->log, &error), CADRE_RESOURCE_EXHAUSTED);
 }
 
 static void a_leader_leaves_under_its_name(void **state)
@@ -139,6 +174,8 @@ static struct log_transaction of_kind(struct log_rig *rig, enum log_transaction_
         transaction.first_index = rig->head.index + 1;
         transaction.piece_end = transaction.piece_count = 2;
         return transaction;
+    case LOG_SNAPSHOT:
+        return rig_snapshot(rig, 1);
     case LOG_TRIM:
         transaction.trim_from = transaction.trim_to = 1;
         transaction.head.first = 2;
@@ -303,6 +340,7 @@ int main(void)
         TEST(a_leader_takes_over_and_appends),
         TEST(the_longest_append_fits),
         TEST(beats_snapshots_and_trims),
+        TEST(keys_of_snapshots_that_are_damaged),
         TEST(a_leader_leaves_under_its_name),
         cmocka_unit_test(a_guard_that_is_broken_writes_nothing),
         TEST(other_branch_with_damaged_keys),

@@ -30,6 +30,9 @@ static int close_arena(void **state)
 }
 
 static const struct log_nonce nonce = {.high = 0x0123456789abcdef, .low = 7};
+static const struct cluster_value some_cluster = {
+    .cluster = {.id = {.high = 0x0123456789abcdef, .low = 7}, .etcd_id = UINT64_MAX, .format = 3},
+    .secret = "drawn at random"};
 static const struct leader_value leader = {.leader = {.term = 9, .nonce = {1, 2}, .left = true},
     .name = "anna",
     .addresses = "10.0.0.1:7000,10.0.0.2:7000",
@@ -72,12 +75,13 @@ static void assert_same_bytes(struct etcd_bytes a, struct etcd_bytes b)
 static void what_is_packed_is_unpacked(void **state)
 {
     (void)state;
-    const struct log_cluster cluster = {.id = nonce, .etcd_id = UINT64_MAX, .format = 3};
-    struct log_cluster cluster_again;
-    assert_true(value_unpack_cluster(value_pack_cluster(&cluster, arena), arena, &cluster_again));
-    assert_true(log_nonce_equal(cluster_again.id, nonce));
-    assert_int_equal(cluster_again.etcd_id, UINT64_MAX);
-    assert_int_equal(cluster_again.format, 3);
+    struct cluster_value cluster_again;
+    assert_true(
+        value_unpack_cluster(value_pack_cluster(&some_cluster, arena), arena, &cluster_again));
+    assert_true(log_nonce_equal(cluster_again.cluster.id, nonce));
+    assert_int_equal(cluster_again.cluster.etcd_id, UINT64_MAX);
+    assert_int_equal(cluster_again.cluster.format, 3);
+    assert_memory_equal(cluster_again.secret, some_cluster.secret, REPLICA_SECRET_BYTES);
 
     struct leader_value leader_again;
     assert_true(value_unpack_leader(value_pack_leader(&leader, arena), arena, &leader_again));
@@ -98,6 +102,19 @@ static void what_is_packed_is_unpacked(void **state)
     assert_int_equal(entry_again.index, 4);
     assert_int_equal(entry_again.appended_us, 5);
     assert_same_bytes(entry_again.bytes, entry.bytes);
+
+    const struct replica_snapshot snapshot = {
+        .at = {.index = 7, .term = 3, .hash = hash_of_byte(0xab)},
+        .sha256 = {5, 6},
+        .size = UINT64_MAX};
+    struct replica_snapshot snapshot_again;
+    assert_true(
+        value_unpack_snapshot(value_pack_snapshot(&snapshot, arena), arena, &snapshot_again));
+    assert_int_equal(snapshot_again.at.index, 7);
+    assert_int_equal(snapshot_again.at.term, 3);
+    assert_true(log_hash_equal(&snapshot_again.at.hash, &snapshot.at.hash));
+    assert_memory_equal(snapshot_again.sha256, snapshot.sha256, sizeof snapshot.sha256);
+    assert_int_equal(snapshot_again.size, UINT64_MAX);
 
     const struct term_value term = {.name = "anna", .version = "1.2", .nonce = nonce};
     struct term_value term_again;
@@ -120,21 +137,21 @@ static void equal_structs_give_equal_bytes(void **state)
     assert_same_bytes(bytes, value_pack_leader(&again, arena));
 }
 
-/* A newer version's field survives that an older one raises the format. */
+/* The secret and a newer version's field survive that an older one raises the format. */
 static void fields_of_a_newer_version_are_kept(void **state)
 {
     (void)state;
-    const struct log_cluster cluster = {.id = nonce, .etcd_id = 1, .format = 1};
     static const uint8_t newer[] = {0xf2, 0x07, 3, 'n', 'e', 'w'}; /* field 126 */
-    struct etcd_bytes bytes = value_pack_cluster(&cluster, arena);
+    struct etcd_bytes bytes = value_pack_cluster(&some_cluster, arena);
     uint8_t joined[256];
     memcpy(joined, bytes.data, bytes.size);
     memcpy(joined + bytes.size, newer, sizeof newer);
     const struct etcd_bytes value = {.data = joined, .size = bytes.size + sizeof newer};
-    struct etcd_bytes raised = value_raise_format(value, 2, arena);
-    struct log_cluster again;
+    struct etcd_bytes raised = value_raise_format(value, 4, arena);
+    struct cluster_value again;
     assert_true(value_unpack_cluster(raised, arena, &again));
-    assert_int_equal(again.format, 2);
+    assert_int_equal(again.cluster.format, 4);
+    assert_memory_equal(again.secret, some_cluster.secret, REPLICA_SECRET_BYTES);
     assert_memory_equal(
         (const uint8_t *)raised.data + raised.size - sizeof newer, newer, sizeof newer);
     assert_null(value_raise_format((struct etcd_bytes){.data = "\x0a", .size = 1}, 2, arena).data);
@@ -149,11 +166,14 @@ static bool unpacks_entry(const struct entry_value *entry)
 static void values_out_of_their_limits_are_refused(void **state)
 {
     (void)state;
-    const struct log_cluster no_id = {.format = 1};
-    const struct log_cluster no_format = {.id = nonce};
-    struct log_cluster cluster;
+    const struct cluster_value no_id = {.cluster = {.format = 1}};
+    const struct cluster_value no_format = {.cluster = {.id = nonce}};
+    struct cluster_value cluster;
     assert_false(value_unpack_cluster(value_pack_cluster(&no_id, arena), arena, &cluster));
     assert_false(value_unpack_cluster(value_pack_cluster(&no_format, arena), arena, &cluster));
+    struct etcd_bytes cut = value_pack_cluster(&some_cluster, arena);
+    cut.size -= 2 + REPLICA_SECRET_BYTES; /* the secret is the last field */
+    assert_false(value_unpack_cluster(cut, arena, &cluster));
 
     struct log_head head = head_of(7);
     struct log_head again;
@@ -186,11 +206,13 @@ static void values_out_of_their_limits_are_refused(void **state)
 
 static void unpack_as_each(struct etcd_bytes value)
 {
-    struct log_cluster cluster;
+    struct cluster_value cluster;
     struct leader_value some_leader;
     struct log_head head;
     struct entry_value entry;
     struct term_value term;
+    struct replica_snapshot snapshot;
+    (void)value_unpack_snapshot(value, arena, &snapshot);
     (void)value_unpack_cluster(value, arena, &cluster);
     (void)value_unpack_leader(value, arena, &some_leader);
     (void)value_unpack_head(value, arena, &head);
@@ -203,16 +225,17 @@ static void bytes_of_any_origin(void **state)
 {
     (void)state;
     const struct log_head head = head_of(7);
-    const struct log_cluster cluster = {.id = nonce, .etcd_id = 1, .format = 1};
     const struct entry_value entry = entry_of("records");
     const struct term_value term = {.name = "anna", .version = "1.2", .nonce = nonce};
     struct prng prng = {.state = 1};
-    uint8_t values[5][256];
-    const struct etcd_bytes packed[5] = {value_pack_head(&head, arena),
-        value_pack_cluster(&cluster, arena), value_pack_entry(&entry, arena),
-        value_pack_leader(&leader, arena), value_pack_term(&term, arena)};
-    size_t sizes[5];
-    for (size_t v = 0; v < 5; v++) {
+    const struct replica_snapshot snapshot = {.at = {.index = 7, .term = 3}, .size = 5};
+    uint8_t values[6][256];
+    const struct etcd_bytes packed[6] = {value_pack_head(&head, arena),
+        value_pack_cluster(&some_cluster, arena), value_pack_entry(&entry, arena),
+        value_pack_leader(&leader, arena), value_pack_term(&term, arena),
+        value_pack_snapshot(&snapshot, arena)};
+    size_t sizes[6];
+    for (size_t v = 0; v < 6; v++) {
         sizes[v] = packed[v].size;
         assert_true(sizes[v] > 0 && sizes[v] <= sizeof values[v]);
         memcpy(values[v], packed[v].data, sizes[v]);
@@ -221,7 +244,7 @@ static void bytes_of_any_origin(void **state)
         }
     }
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        size_t v = prng_uniform(&prng, 5);
+        size_t v = prng_uniform(&prng, 6);
         uint8_t bent[256];
         memcpy(bent, values[v], sizes[v]);
         for (uint64_t i = prng_uniform(&prng, 4) + 1; i > 0; i--) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The file of a job's values as a thread works on it: what was acknowledged is there whatever call
  * fails, a file that has grown becomes a snapshot, and a query gets what it asks for. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -274,6 +276,59 @@ static void test_damage_is_reported_until_the_end(void **state)
     }
 }
 
+/* Another coordinator on the same folder, which was replaced or is the next leader. */
+static struct series_io other;
+
+static bool append_as_other(uint64_t first, size_t count)
+{
+    struct series_io own = io;
+    io = other;
+    bool stored = append(first, count);
+    other = io;
+    io = own;
+    return stored;
+}
+
+static void test_two_coordinators_keep_what_both_acknowledged(void **state)
+{
+    (void)state;
+    other = (struct series_io){.path = path};
+    assert_true(append(1, 100));
+    assert_true(append_as_other(101, 50));
+    assert_true(append(151, 10)); /* it reads first what the other wrote */
+    assert_true(append_as_other(161, 10));
+    check_steps(1, 170);
+    reopen();
+    check_steps(1, 170);
+    uint64_t next = 171;
+    for (int turn = 0; turn < 300; turn++, next += LIMIT_REPORTED_VALUES) { /* with a snapshot */
+        assert_true(append(next, LIMIT_REPORTED_VALUES));
+    }
+    for (int turn = 0; turn < 3; turn++, next += 20) {
+        assert_true(append_as_other(next, 10));
+        assert_true(append(next + 10, 10));
+    }
+    check_steps(next - LIMIT_SERIES_POINTS, next - 1);
+    free(other.state);
+}
+
+/* It is in the middle of a turn: the values are not acknowledged, and come again. */
+static void test_a_file_that_another_writes_is_left_alone(void **state)
+{
+    (void)state;
+    assert_true(append(1, 100));
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    uint64_t size = size_of_file();
+    assert_false(append(101, 10));
+    assert_int_equal(size_of_file(), size);
+    check_steps(1, 100);
+    close(fd);
+    assert_true(append(101, 10));
+    check_steps(1, 110);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +342,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_file_of_version_1_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_torn_end_is_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage_is_reported_until_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_two_coordinators_keep_what_both_acknowledged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_file_that_another_writes_is_left_alone, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ struct entries_store {
     struct store_ops ops;
     struct store *inner;
     struct wire_buffer bytes;
-    struct log_entry entry;
+    struct entry_records entry;
 };
 
 static uint64_t seen_kinds;

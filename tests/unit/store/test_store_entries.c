@@ -159,7 +159,7 @@ static void write_entry(
 static void assert_same_again(const struct wire_buffer *bytes)
 {
     struct cadre_error error;
-    struct log_entry entry = {0};
+    struct entry_records entry = {0};
     struct wire_buffer again = {0};
     assert_ok(log_entry_read(&entry, bytes->bytes, bytes->size, &error), &error);
     write_entry(entry.records, entry.count, &again);
@@ -189,7 +189,7 @@ static void each_kind_comes_back(void **state)
     (void)state;
     struct cadre_error error;
     struct wire_buffer bytes = {0};
-    struct log_entry entry = {0};
+    struct entry_records entry = {0};
     for (unsigned kind = 1; kind < LEDGER_EVENT; kind++) {
         const struct store_record given = stored_of(kind);
         write_entry(&given, 1, &bytes);
@@ -319,7 +319,7 @@ static void a_later_version_is_refused(void **state)
     static const uint8_t no_kind[] = {8, 1, 18, 3, 0x80, 2, 1};      /* job 1, and nothing else */
     static const uint8_t format[] = {8, 2};
     struct cadre_error error;
-    struct log_entry entry = {0};
+    struct entry_records entry = {0};
     assert_error(log_entry_read(&entry, unknown_kind, sizeof unknown_kind, &error),
         CADRE_INVALID_ARGUMENT, &error,
         "LedgerRecord has no message of this version (in LedgerEntry.records[0])");
@@ -335,7 +335,7 @@ static void a_later_version_is_refused(void **state)
 static void try_bytes(const uint8_t *bytes, size_t size)
 {
     struct cadre_error error = {0};
-    struct log_entry entry = {0};
+    struct entry_records entry = {0};
     if (log_entry_read(&entry, bytes, size, &error) == CADRE_OK) {
         struct store *store = NULL;
         assert_ok(store_memory_open(&store, &error), &error);

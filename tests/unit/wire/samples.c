@@ -3,6 +3,7 @@
 
 #include "cadre/v1/agent.pb-c.h"
 #include "cadre/v1/common.pb-c.h"
+#include "cadre/v1/coordinators.pb-c.h"
 #include "cadre/v1/jobs.pb-c.h"
 #include "cadre/v1/task.pb-c.h"
 #include "common/pure/assert.h"
@@ -56,7 +57,9 @@
     X(list_workers_request)                                                                        \
     X(list_workers_response)                                                                       \
     X(login_response)                                                                              \
-    X(version_response)
+    X(version_response)                                                                            \
+    X(leader_response)                                                                             \
+    X(list_coordinators_response)
 
 KINDS(KIND)
 
@@ -187,5 +190,8 @@ const struct sample samples[] = {
     {"login_response, bare", &kinds[KIND_login_response], &login_bare},
     {"version_response", &kinds[KIND_version_response], &version},
     {"version_response, bare", &kinds[KIND_version_response], &version_bare},
+    {"leader_response", &kinds[KIND_leader_response], &leader},
+    {"leader_response, bare", &kinds[KIND_leader_response], &leader_bare},
+    {"list_coordinators_response", &kinds[KIND_list_coordinators_response], &list_coordinators},
 };
 const size_t sample_count = CADRE_COUNT_OF(samples);

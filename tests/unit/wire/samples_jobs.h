@@ -339,5 +339,34 @@ static const struct login_response login = {.token = "viewer~1~v~00",
     .http_tls = true};
 static const struct login_response login_bare = {.token = "", .role = "", .name = "", .http = ""};
 static const struct version_response version_bare = {.version = ""};
+static const struct coordinator_info coordinators[] = {{.name = "c1",
+                                                           .addresses = "h1:7070,h1:7071",
+                                                           .state = COORDINATOR_FOLLOWER,
+                                                           .text = "reads the log",
+                                                           .term = {1801, 1802, 1803},
+                                                           .since_us = 1804,
+                                                           .applied = 1805,
+                                                           .head = 1806,
+                                                           .version = "0.2.0",
+                                                           .age_us = 1807},
+    {.name = "c2", .addresses = "", .state = "new", .text = "", .leads = true, .version = ""}};
+static const struct list_coordinators_response list_coordinators = {coordinators, 2};
+static const struct leader_response leader = {.self = {.name = "c3",
+                                                  .addresses = "h3:7070",
+                                                  .state = COORDINATOR_LEADING,
+                                                  .text = "",
+                                                  .leads = true,
+                                                  .term = {1801, 1802, 1803},
+                                                  .version = "0.2.0"},
+    .may_lead_us = 1808,
+    .leader = "c3",
+    .leader_addresses = "h3:7070"};
+static const struct leader_response leader_bare = {.self = {.name = "c3",
+                                                       .addresses = "",
+                                                       .state = COORDINATOR_REFUSED,
+                                                       .text = "",
+                                                       .version = ""},
+    .leader = "",
+    .leader_addresses = ""};
 
 #endif

@@ -56,6 +56,7 @@ struct daemon {
     struct term term;                 /* the newest coordinator that was accepted */
     uint64_t reported_certificate_us; /* the expiry that the coordinator was sent */
     bool ready_file_written;          /* the ready file is ours */
+    uint64_t opened_us; /* the stream */
     uint64_t reconnect_us;            /* grows with each failure */
     uv_timer_t reconnect_timer;
     uv_timer_t drain;

@@ -14,8 +14,11 @@
 #include "worker/host/daemon/mesh_host.h"
 
 /* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
-#define RETRY_MIN_US    (50 * CADRE_US_PER_MS)
-#define RETRY_MAX_US    (2 * CADRE_US_PER_S)
+#define RETRY_MIN_US (50 * CADRE_US_PER_MS)
+#define RETRY_MAX_US (2 * CADRE_US_PER_S)
+/* For so long it is true that an address has failed: one of several coordinators lets a stream wait
+ * while another one is about to lead. */
+#define FRESH_US        (200 * CADRE_US_PER_MS)
 #define REPORT_AGAIN_US (60 * CADRE_US_PER_S)
 
 static void open_stream(struct daemon *daemon);
@@ -160,6 +163,9 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     if (daemon->join != call) {
         return; /* the daemon is closing */
     }
+    if (clock_monotonic_us() - daemon->opened_us > FRESH_US) {
+        daemon->attempt = (struct rpc_attempt){0}; /* what failed before this stream may be there */
+    }
     /* A coordinator that refuses this worker is not its coordinator, either. */
     bool others = rpc_endpoints_failed(daemon->endpoints, &daemon->attempt, daemon->channel, call);
     bool at_once = others && !daemon->linked;
@@ -192,6 +198,7 @@ static void open_stream(struct daemon *daemon)
         .ops = &join_ops,
         .user = daemon};
     daemon->channel = rpc_endpoints_channel(daemon->endpoints);
+    daemon->opened_us = clock_monotonic_us();
     if (rpc_channel_call(daemon->channel, &options, &daemon->join, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "link", "cannot join", LOG_STR("reason", error.text));
         daemon->join = NULL;

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls that come to a coordinator of several: which it may take, and who is named instead. */
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "common/rpc/endpoints.h"
+#include "common/wire/methods.h"
+#include "coordinator/daemon/shared/shared_state.h"
+
+/* ---- a leader that is silent ---- */
+
+/* It writes every sixth of the lease, so after half of it another one may be about to lead. */
+static bool is_silent(const struct shared_ledger *shared)
+{
+    return clock_monotonic_us() - shared->moved_us > shared->daemon->options.ha.lease_us / 2;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct shared_ledger *shared = timer->data;
+    struct replica_view view;
+    replica_show(shared->replica, &view);
+    const struct log_head *head = &view.core.head;
+    if (head->term != shared->head.term || head->index != shared->head.index ||
+        head->beat != shared->head.beat) {
+        shared->head = *head;
+        shared->moved_us = clock_monotonic_us();
+        if (shared->leader[0] != '\0') {
+            waiting_joins_end(&shared->joins, shared->leader);
+        }
+    }
+}
+
+void shared_calls_begin(struct shared_ledger *shared)
+{
+    uint64_t ms = shared->daemon->options.ha.lease_us / 6 / CADRE_US_PER_MS;
+    uv_timer_init(rpc_loop_uv(shared->daemon->loop), &shared->look);
+    shared->look.data = shared;
+    shared->moved_us = clock_monotonic_us();
+    uv_timer_start(&shared->look, on_look, ms, ms);
+}
+
+/* ---- calls ---- */
+
+static bool needs_leader(const char *method)
+{
+    static const char *const services[] = {METHOD_SERVICE_JOBS, METHOD_SERVICE_AGENTS};
+    for (size_t i = 0; i < CADRE_COUNT_OF(services); i++) {
+        size_t length = strlen(services[i]);
+        if (method[0] == '/' && strncmp(method + 1, services[i], length) == 0 &&
+            method[1 + length] == '/') {
+            return true;
+        }
+    }
+    return false;
+}
+
+cadre_status shared_ledger_admit(
+    struct daemon *daemon, struct rpc_call *call, const char *method, struct cadre_error *error)
+{
+    const struct shared_ledger *shared = daemon->shared;
+    if (daemon->options.ha.address == NULL || !needs_leader(method)) {
+        return CADRE_OK;
+    }
+    if (shared == NULL) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "this coordinator starts: try again");
+    }
+    if (daemon->engine != NULL && !shared->left && shared_ledger_may_send(daemon)) {
+        return CADRE_OK;
+    }
+    if (shared->refused[0] != '\0') {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "coordinator %s takes no part: %s",
+            shared->name, shared->refused);
+    }
+    bool unknown = shared->leader[0] == '\0' || is_silent(shared);
+    if (unknown && daemon->engine == NULL && strcmp(method, METHOD_AGENTS_JOIN) == 0) {
+        return CADRE_OK;
+    }
+    if (daemon->engine != NULL || unknown) {
+        rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "coordinator %s does not lead, and it is not known which one does: try again",
+            shared->name);
+    }
+    rpc_call_set_trailer(call, RPC_LEADER_KEY, shared->leader);
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "coordinator %s does not lead: ask the one at %s", shared->name, shared->leader);
+}
+
+bool shared_ledger_wait(struct daemon *daemon, struct rpc_call *call)
+{
+    if (daemon->engine != NULL) {
+        return false;
+    }
+    if (!waiting_joins_add(&daemon->shared->joins, call)) {
+        rpc_call_finish(call, CADRE_UNAVAILABLE, "no coordinator leads: try again");
+    }
+    return true;
+}
+
+bool shared_ledger_waited(struct daemon *daemon, const struct rpc_call *call)
+{
+    return daemon->shared != NULL && waiting_joins_remove(&daemon->shared->joins, call);
+}
+
+void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term)
+{
+    replica_hello_ahead(daemon->shared->replica, term, 0);
+}
+
+bool shared_ledger_leave(struct daemon *daemon)
+{
+    struct shared_ledger *shared = daemon->shared;
+    if (shared == NULL || shared->refused[0] != '\0') {
+        return false;
+    }
+    shared->left = true;
+    shared_note_leading(shared, false);
+    replica_leave(shared->replica);
+    return true;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Options, opening and closing. */
+#include "coordinator/daemon/shared/shared_ledger.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/etcd/etcd.h"
+#include "coordinator/daemon/shared/shared_state.h"
+
+/* A leader that is beyond its time to send is suspended, so what waits for the log is what came
+ * within a lease. */
+#define TICKETS_MAX 65536
+/* That no host's clock gains or loses against another one's, and what a look at it may be late. */
+#define DRIFT_PPM 10000
+#define MARGIN_US (50 * CADRE_US_PER_MS)
+/* What may lag was kept back by the engine already. */
+#define LAG_US             (100 * CADRE_US_PER_MS)
+#define PASSWORD_BYTES_MAX 1024
+
+cadre_status shared_ledger_check_options(
+    const struct coordinator_options *options, struct cadre_error *error)
+{
+    const struct ha_options *ha = &options->ha;
+    struct etcd_address address;
+    if (ha->address == NULL) {
+        return CADRE_OK;
+    }
+    if (options->contents_dir == NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--ha needs --contents DIR: a folder that all coordinators share, because programs, "
+            "checkpoints, outputs and logs of jobs are not in etcd");
+    }
+    if (options->supersede) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--supersede is for a coordinator that leads alone: with --ha the log in etcd says "
+            "which ledger counts");
+    }
+    if ((ha->tls.cert != NULL || ha->tls.key != NULL) && ha->tls.ca == NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--ha-cert and --ha-key need --ha-ca FILE: without the CA of etcd's certificates there "
+            "is no TLS to it");
+    }
+    if ((ha->user != NULL) != (ha->password_file != NULL)) {
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "--ha-user and --ha-password-file are given together");
+    }
+    return etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, error);
+}
+
+static cadre_status open_etcd(struct shared_ledger *shared, struct cadre_error *error)
+{
+    struct daemon *daemon = shared->daemon;
+    const struct ha_options *ha = &daemon->options.ha;
+    struct etcd_address address;
+    CADRE_FREE_AT_EXIT char *password = NULL;
+    size_t size = 0;
+    CADRE_TRY(etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, error));
+    CADRE_TRY(rpc_tls_open_foreign(daemon->loop, &ha->tls, rpc_tls_log, NULL, &shared->tls, error));
+    if (ha->password_file != NULL) {
+        CADRE_TRY(file_read(ha->password_file, PASSWORD_BYTES_MAX, &password, &size, error));
+        password[strcspn(password, "\r\n")] = '\0';
+    }
+    const struct etcd_options options = {
+        .address = &address, .tls = shared->tls, .user = ha->user, .password = password};
+    return etcd_open(daemon->loop, &options, &shared->etcd, error);
+}
+
+/* Of several addresses that are served the first: with TCP and a Unix socket it is not both. */
+static void find_name(struct shared_ledger *shared)
+{
+    const struct daemon *daemon = shared->daemon;
+    const char *name = daemon->options.ha.name;
+    const char *all =
+        daemon->options.ha.advertise != NULL ? daemon->options.ha.advertise : daemon->addresses;
+    snprintf(shared->own, sizeof shared->own, "%.*s", (int)strcspn(all, ","), all);
+    if (name != NULL) {
+        snprintf(shared->name, sizeof shared->name, "%s", name);
+    } else if (gethostname(shared->name, sizeof shared->name - 1) != 0) {
+        snprintf(shared->name, sizeof shared->name, "coordinator");
+    }
+}
+
+static cadre_status open_replica(struct shared_ledger *shared, struct cadre_error *error)
+{
+    struct daemon *daemon = shared->daemon;
+    const struct ha_options *ha = &daemon->options.ha;
+    struct replica_options options = {.etcd = shared->etcd,
+        .name = shared->name,
+        .addresses = ha->advertise != NULL ? ha->advertise : shared->own,
+        .version = CADRE_VERSION,
+        .format_max = LEDGER_FORMAT,
+        .accept_restored = ha->accept_restored,
+        .lease_us = ha->lease_us,
+        .drift_ppm = DRIFT_PPM,
+        .margin_us = MARGIN_US,
+        .lag_us = LAG_US,
+        .tickets_max = TICKETS_MAX,
+        .snapshot_bytes = ha->snapshot_bytes,
+        .snapshot_us = ha->snapshot_us,
+        .keep_us = ha->keep_us,
+        .ops = &shared_replica_ops,
+        .user = shared};
+    CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
+    shared->known.cluster_id = options.cluster_id;
+    return replica_open(daemon->loop, &options, &shared->replica, error);
+}
+
+static cadre_status open_snapshots(struct shared_ledger *shared, struct cadre_error *error)
+{
+    struct daemon *daemon = shared->daemon;
+    const struct snapshot_files_owner owner = shared_snapshot_owner(shared);
+    return snapshot_files_open(daemon->options.contents_dir, daemon->options.state_dir,
+        &daemon->file_pool, &owner, &shared->snapshots, error);
+}
+
+static void close_shared(struct shared_ledger *shared)
+{
+    waiting_joins_close(&shared->joins);
+    shared_members_close(shared->members);
+    snapshot_files_close(shared->snapshots);
+    replica_close(shared->replica);
+    etcd_close(shared->etcd);
+    rpc_tls_close(shared->tls);
+    ledger_copy_close(&shared->copy);
+    wire_buffer_free(&shared->packed);
+}
+
+/* The memory of a timer and of the joins' timer is used until the loop has run again. */
+static void free_later(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
+    const struct shared_ledger_owner *owner, struct cadre_error *error)
+{
+    struct shared_ledger *shared = calloc(1, sizeof *shared);
+    if (shared == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a shared ledger");
+    }
+    shared->daemon = daemon;
+    shared->owner = *owner;
+    shared_note_leading(shared, false);
+    shared->copy = (struct ledger_copy){.path = daemon->ledger_path, .store = store};
+    find_name(shared);
+    waiting_joins_open(&shared->joins, rpc_loop_uv(daemon->loop));
+    cadre_status status = open_etcd(shared, error);
+    if (status == CADRE_OK) {
+        status = open_replica(shared, error);
+    }
+    if (status == CADRE_OK) {
+        status = open_snapshots(shared, error);
+    }
+    if (status == CADRE_OK) {
+        status = shared_members_open(daemon, shared->etcd, &shared->members, error);
+    }
+    shared_calls_begin(shared);
+    daemon->shared = shared;
+    if (status != CADRE_OK) {
+        shared->copy.store = NULL; /* stays the caller's */
+        shared_ledger_close(daemon);
+        return status;
+    }
+    log_event(LOG_LEVEL_INFO, "ledger", "the ledger is in etcd, and this coordinator follows",
+        LOG_STR("etcd", daemon->options.ha.address), LOG_STR("name", shared->name));
+    return CADRE_OK;
+}
+
+void shared_ledger_close(struct daemon *daemon)
+{
+    struct shared_ledger *shared = daemon->shared;
+    if (shared == NULL) {
+        return;
+    }
+    /* libuv ends handles in reverse order, so this one frees the memory of all. */
+    uv_close((uv_handle_t *)&shared->look, free_later);
+    if (daemon->engine == NULL && shared->copy.store != NULL) {
+        shared->copy.store->ops->close(shared->copy.store);
+    }
+    close_shared(shared);
+    daemon->shared = NULL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The engine's turns as entries of the log: what it appends, and whether it may send. */
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "coordinator/daemon/shared/shared_state.h"
+
+static cadre_status append(void *user, const struct store_record *records, size_t count, bool waits,
+    struct cadre_error *error)
+{
+    struct shared_ledger *shared = user;
+    uint64_t ticket = 0;
+    if (count == 0) {
+        return replica_append(shared->replica, NULL, 0, LEADERSHIP_CONFIRM, &ticket, error);
+    }
+    wire_buffer_clear(&shared->packed);
+    CADRE_TRY(log_entry_write(records, count, &shared->packed, error));
+    return replica_append(shared->replica, shared->packed.bytes, shared->packed.size,
+        waits ? LEADERSHIP_SYNC : LEADERSHIP_LAGGING, &ticket, error);
+}
+
+void shared_log_begin(struct shared_ledger *shared, uint64_t term)
+{
+    struct replica_view view;
+    replica_show(shared->replica, &view);
+    shared->log = (struct engine_log){.user = shared,
+        .term = {.cluster = shared->known.cluster_id.low,
+            .start = term,
+            .nonce = view.core.nonce.low},
+        .append = append};
+}
+
+void shared_note_leading(struct shared_ledger *shared, bool may)
+{
+    leading_set(&shared->daemon->leading, may ? replica_may_send_until_us(shared->replica) : 0);
+}
+
+/* ---- turns ---- */
+
+bool shared_ledger_may_send(const struct daemon *daemon)
+{
+    return daemon->shared == NULL ||
+           clock_boot_us() < replica_may_send_until_us(daemon->shared->replica);
+}
+
+static void suspend(struct shared_ledger *shared)
+{
+    struct cadre_error why;
+    struct replica_view view;
+    replica_show(shared->replica, &view);
+    cadre_error_set(&why, CADRE_UNAVAILABLE,
+        "it is not known whether this coordinator leads still, because etcd has not confirmed it "
+        "for %" PRIu64 " ms (%s): jobs do the steps that are admitted, then wait, and go on by "
+        "themselves",
+        shared->daemon->options.ha.lease_us / CADRE_US_PER_MS,
+        view.failure[0] != '\0' ? view.failure : "no answer");
+    shared->suspended = true;
+    engine_suspend(shared->daemon->engine, clock_monotonic_us(), &why);
+}
+
+void shared_ledger_turn(struct daemon *daemon)
+{
+    struct shared_ledger *shared = daemon->shared;
+    if (shared == NULL || daemon->engine == NULL) {
+        return;
+    }
+    bool may = !shared->left && shared_ledger_may_send(daemon);
+    shared_note_leading(shared, may);
+    if (!may && !shared->suspended) {
+        suspend(shared);
+    } else if (may && shared->suspended) {
+        shared->suspended = false;
+        engine_resume(daemon->engine, clock_monotonic_us());
+    }
+    engine_log_stored(daemon->engine, shared->logged);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of a coordinator with --ha, for the files of this folder. */
+#ifndef CADRE_COORDINATOR_DAEMON_SHARED_STATE_H
+#define CADRE_COORDINATOR_DAEMON_SHARED_STATE_H
+
+#include "coordinator/daemon/shared/ledger_copy.h"
+#include "coordinator/daemon/shared/shared_ledger.h"
+#include "coordinator/daemon/shared/shared_members.h"
+#include "coordinator/daemon/shared/snapshot_files.h"
+#include "coordinator/daemon/shared/waiting_joins.h"
+
+struct shared_ledger {
+    struct daemon *daemon;
+    struct shared_ledger_owner owner;
+    struct ledger_copy copy;
+    struct rpc_tls *tls; /* of connections to etcd */
+    struct etcd *etcd;
+    struct replica *replica;
+    struct replica_known known;
+    struct engine_log log;
+    struct waiting_joins joins;
+    struct shared_members *members;
+    struct snapshot_files *snapshots;
+    uv_timer_t look; /* at the head of the log: */
+    struct log_head head;
+    uint64_t moved_us;         /* when it was seen to have changed, by clock_monotonic_us() */
+    struct wire_buffer packed; /* the entry that is made now */
+    uint64_t logged;           /* entries of the engine that are in the log */
+    bool suspended;
+    bool left;
+    char name[REPLICA_NAME_BYTES];
+    char refused[CADRE_ERROR_TEXT_BYTES]; /* why it takes no part; "": it does */
+    char own[REPLICA_ADDRESSES_BYTES];    /* where this one is reached: the first address */
+    char leader[REPLICA_ADDRESSES_BYTES]; /* where the one that leads is reached; "": none is known
+                                           */
+};
+
+/* shared_log.c: what the engine appends to, as of this leadership. */
+void shared_log_begin(struct shared_ledger *shared, uint64_t term);
+/* What threads look at before they change shared files. */
+void shared_note_leading(struct shared_ledger *shared, bool may);
+
+/* shared_events.c: what the replica and the snapshots call. */
+extern const struct replica_ops shared_replica_ops;
+struct snapshot_files_owner shared_snapshot_owner(struct shared_ledger *shared);
+
+/* shared_calls.c: looks at the head of the log by a timer, which the caller closes. */
+void shared_calls_begin(struct shared_ledger *shared);
+
+#endif

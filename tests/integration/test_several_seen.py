@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people see of three coordinators: pages of metrics and health, the list, and the output of tasks, of which each
+line is there once, in order, whichever coordinators lead meanwhile."""
+import json
+import os
+import subprocess
+import tempfile
+
+from client import SUCCEEDED
+from cluster import clean_environment, program, script
+from exposition import Metrics
+from learning import FAST, FAST_WORKER
+from pages import ask
+from several import Several
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
+
+
+def page(daemon):
+    return Metrics(ask(daemon, "/metrics")[1])
+
+
+def all_follow(cluster):
+    pages = [page(one) for one in cluster.coordinators]
+    heads = {one["cadre_coordinator_log_head_index"] for one in pages}
+    applied = {one["cadre_coordinator_log_applied_index"] for one in pages}
+    return pages if len(heads) == 1 and heads == applied else None
+
+
+def test_pages():
+    with Several(workers=0, coordinator=["--http", "127.0.0.1:0", *FAST]) as cluster:
+        leader = cluster.leader()
+        pages = wait_for("all have the same entries", lambda: all_follow(cluster))
+        check_equal(sum(one["cadre_coordinator_leads"] for one in pages), 1, "coordinators that lead")
+        check_equal({one["cadre_coordinator_term"] for one in pages}, {1}, "terms")
+        for one, shown in zip(cluster.coordinators, pages):
+            check_equal(shown["cadre_coordinator_leads"], one is leader, f"whether {one.name} leads")
+            check_equal(shown["cadre_coordinator_time_to_send_seconds"] > 0, one is leader, f"the time of {one.name}")
+            check_equal(shown["cadre_coordinator_etcd_failing"], 0, f"failures of {one.name}")
+            check_equal(ask(one, "/healthz")[0], 200, f"the health of {one.name}")
+        cluster.etcds.members[0].kill()
+        wait_for("etcd is missed", lambda: page(leader)["cadre_coordinator_etcd_failing"] == 1)
+        wait_for("it may not send", lambda: page(leader)["cadre_coordinator_leads"] == 0)
+        check(page(leader)["cadre_coordinator_etcd_failures_total"] > 0, "failures are counted")
+        check_equal(ask(leader, "/healthz")[0], 503, "its health")
+        cluster.etcds.members[0].start()
+        leader = cluster.leader()
+        wait_for("all is well", lambda: all(page(one)["cadre_coordinator_etcd_failing"] == 0 and
+                                            ask(one, "/healthz")[0] == 200 for one in cluster.coordinators))
+
+
+def test_the_list():
+    with Several(workers=0, coordinator=FAST) as cluster:
+        leader = cluster.leader()
+        shown = json.loads(cluster.cadre("coordinators", "-c", leader.address, "--json").stdout)["coordinators"]
+        check_equal([one["name"] for one in shown if one["leader"]], [leader.name], "who leads")
+        check_in("leading", cluster.cadre("coordinators", "-c", leader.address).stdout.decode(), "the table")
+
+
+def numbered(count):
+    return "".join(f"{number}\n" for number in range(1, count + 1))
+
+
+def test_each_line_is_there_once():
+    with Several(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        folder = tempfile.mkdtemp(prefix="gate-", dir=cluster.folder)
+        os.chmod(folder, 0o755)  # tasks run as another user when we are root
+        end = os.path.join(folder, "end")
+        job = cluster.client.submit(script(f'n=0; until [ -e {end} ]; do n=$((n+1)); echo $n; sleep 0.005; done'))
+        cluster.client.wait_running(job)
+        with subprocess.Popen([program("cadre"), "logs", "-f", str(job)], stdout=subprocess.PIPE,
+                              env=clean_environment() | {"CADRE_COORDINATOR": cluster.address}) as follower:
+            for _ in range(2):
+                seen = len(cluster.client.log(job))
+                leader = cluster.leader()
+                leader.kill()
+                cluster.follow(but=leader)
+                wait_for("the log goes on", lambda: len(cluster.client.log(job)) > seen + 200)
+                leader.start()
+            open(end, "wb").close()
+            check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job")
+            followed = follower.communicate(timeout=HANG_S)[0].decode()
+        kept = cluster.client.log(job).decode()
+        check_equal(kept, numbered(kept.count("\n")), "the log")
+        check_equal(followed, kept, "what a client that followed has")
+
+
+if __name__ == "__main__":
+    run(dict(globals()))
