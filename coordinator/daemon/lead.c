@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Begins to lead a cluster: the engine over the ledger, then what jobs have on the disk. Once in
- * the life of a process, at its start, or with --ha when it is this coordinator's turn. */
+ * a process, at its start, or with --ha when it is this coordinator's turn. */
 #include <openssl/rand.h>
 
 #include "common/base/clock.h"

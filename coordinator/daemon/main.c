@@ -33,6 +33,9 @@
 
 #define REFERENCES_PAUSE_FACTOR 10
 
+/* Beside the leases: to take over, and for the hellos of workers. */
+#define LEADER_CHANGE_US (2 * CADRE_US_PER_S)
+
 /* Between turns, because a sink may not query the engine. With many jobs that save, some checkpoint
  * is dropped in each turn, and a refresh looks at all: the next one is at least ten times its
  * duration away. */
@@ -226,6 +229,14 @@ static void start_handles(struct daemon *daemon)
 /* Of two times that contradict each other the longer one counts. */
 static void check_times(const struct coordinator_options *options)
 {
+    if (options->ha.address != NULL &&
+        options->lease_us < 2 * options->ha.lease_us + LEADER_CHANGE_US) {
+        log_event(LOG_LEVEL_WARNING, "main",
+            "--lease is short beside --ha-lease: while another coordinator begins to lead, workers "
+            "are lost; raise it to twice --ha-lease and 2 s more",
+            LOG_U64("lease_ms", options->lease_us / CADRE_US_PER_MS),
+            LOG_U64("ha_lease_ms", options->ha.lease_us / CADRE_US_PER_MS));
+    }
     if (options->rewind_us < options->lease_us) {
         log_event(LOG_LEVEL_WARNING, "main",
             "--rewind-patience is shorter than --lease, and counts as the lease: raise it",

@@ -6,9 +6,12 @@ import shutil
 import signal
 
 from client import QUEUED, SUCCEEDED
-from learning import FAST, FAST_WORKER, Learning
+from learning import FAST_WORKER, Learning
 from several import Several
-from testing import check, check_equal, check_in, run, wait_for
+from testing import check, check_equal, check_in, run, scaled, wait_for
+
+# The leases of workers are longer than a change of the leader takes.
+TIMING = ["--lease", scaled("10s"), "--rewind-patience", scaled("60s"), "--report-timeout", scaled("2s")]
 
 
 def lives(info):
@@ -28,7 +31,7 @@ def next_step(cluster, learning, before, position):
 
 
 def test_one_leads_and_a_job_runs():
-    with Several(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2)
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
@@ -36,7 +39,7 @@ def test_one_leads_and_a_job_runs():
 
 
 def test_the_leader_is_killed():
-    with Several(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+    with Several(workers=3, coordinator=TIMING, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "save=1", workers=3, allowed=7)
         for position in (5, 20, 35):
             before = learning.until_position(position)
@@ -53,7 +56,7 @@ def test_the_leader_is_killed():
 
 def test_the_leader_ends_in_order():
     """The next one does not wait for the lease, which is longer than this test is patient."""
-    with Several(workers=2, coordinator=FAST, worker=FAST_WORKER, lease="9m") as cluster:
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER, lease="9m") as cluster:
         learning = Learning(cluster, workers=2, allowed=7)
         before = learning.until_position(5)
         learning.allow(20)
@@ -69,7 +72,7 @@ def test_the_leader_ends_in_order():
 
 def test_jobs_of_before():
     """What was submitted and what had ended is known to the next one; a submission goes to it."""
-    with Several(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
+    with Several(workers=1, coordinator=TIMING, worker=FAST_WORKER) as cluster:
         done = Learning(cluster, workers=1)
         done.end()
         running = Learning(cluster, workers=1, allowed=7)
@@ -90,7 +93,7 @@ def test_jobs_of_before():
         for learning in (done, running, waiting):
             learning.check_learned()
         check(said.strip() != "", "the submission was answered")
-        check_in("learner", listed, "jobs while nobody leads yet")
+        check_in("learner", listed, "jobs while no coordinator leads yet")
         leader.start()
 
 
@@ -112,7 +115,7 @@ def test_bad_options():
 
 def test_no_quorum():
     """Nothing is sent that is not in the log; all goes on by itself."""
-    with Several(workers=2, members=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+    with Several(workers=2, members=3, coordinator=TIMING, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2, allowed=7)
         before = learning.until_position(5)
         leader = cluster.leader()
@@ -132,7 +135,7 @@ def test_no_quorum():
 
 def test_the_leader_is_stopped():
     """It goes on after another has led, and starts again as a follower."""
-    with Several(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2, allowed=7)
         before = learning.until_position(5)
         learning.allow(20)
@@ -154,7 +157,7 @@ SNAPSHOTS = ["--ha-snapshot-bytes", "4KiB", "--ha-snapshot-every", "1s", "--ha-k
 def test_one_that_was_away_for_long():
     """What it lacks is trimmed from the log, so it installs a snapshot; then it leads. A new one without any ledger
     comes in the same way."""
-    with Several(workers=2, coordinator=[*FAST, *SNAPSHOTS], worker=FAST_WORKER) as cluster:
+    with Several(workers=2, coordinator=[*TIMING, *SNAPSHOTS], worker=FAST_WORKER) as cluster:
         first = Learning(cluster, workers=2)
         first.end()
         leader = cluster.leader()

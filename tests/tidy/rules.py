@@ -599,7 +599,7 @@ FOREIGN = [
     (r"uv\.h$", ["common/rpc/", "common/etcd/", "common/http/", "common/service/", "worker/host/agent/",
                  "worker/host/daemon/", "deploy/local/", "coordinator/daemon/", "coordinator/replication/",
                  "tests/"]),
-    (r"sqlite3", ["coordinator/store/", "tests/unit/store/", "tests/unit/engine/"]),
+    (r"sqlite3", ["coordinator/store/", "tests/unit/store/", "tests/unit/engine/", "tests/bench/apply/"]),
     (r"jansson\.h$", ["common/checkpoint/", "common/json/", "coordinator/cli/",
                        "coordinator/daemon/pages/", "worker/library/cluster/",
                        "worker/host/probe/", "worker/library/list_devices/",

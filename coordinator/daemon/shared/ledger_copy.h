@@ -10,7 +10,7 @@
 
 struct ledger_copy {
     const char *path;    /* of its file; the caller's */
-    struct store *store; /* of whoever opened the copy; the engine closes it once there is one */
+    struct store *store; /* the owner's; the engine closes it once there is one */
     struct entry_records entry;
 };
 

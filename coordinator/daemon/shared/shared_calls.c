@@ -43,7 +43,7 @@ void shared_calls_begin(struct shared_ledger *shared)
 
 /* ---- calls ---- */
 
-static bool needs_leader(const char *method)
+static bool is_for_leader(const char *method)
 {
     static const char *const services[] = {METHOD_SERVICE_JOBS, METHOD_SERVICE_AGENTS};
     for (size_t i = 0; i < CADRE_COUNT_OF(services); i++) {
@@ -60,7 +60,7 @@ cadre_status shared_ledger_admit(
     struct daemon *daemon, struct rpc_call *call, const char *method, struct cadre_error *error)
 {
     const struct shared_ledger *shared = daemon->shared;
-    if (daemon->options.ha.address == NULL || !needs_leader(method)) {
+    if (daemon->options.ha.address == NULL || !is_for_leader(method)) {
         return CADRE_OK;
     }
     if (shared == NULL) {

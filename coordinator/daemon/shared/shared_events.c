@@ -146,8 +146,8 @@ static void on_refuse(void *user, const char *text)
     struct shared_ledger *shared = user;
     snprintf(shared->refused, sizeof shared->refused, "%s", text);
     shared_members_changed(shared->members);
-    log_event(LOG_LEVEL_ERROR, "ledger", "this coordinator takes no part until somebody has looked",
-        LOG_STR("reason", text));
+    log_event(LOG_LEVEL_ERROR, "ledger",
+        "this coordinator takes no part until an operator has looked", LOG_STR("reason", text));
 }
 
 static void on_leader_changed(void *user, const struct leader_value *leader)

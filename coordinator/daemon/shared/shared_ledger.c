@@ -131,7 +131,7 @@ static void close_shared(struct shared_ledger *shared)
 }
 
 /* The memory of a timer and of the joins' timer is used until the loop has run again. */
-static void free_later(uv_handle_t *handle)
+static void free_deferred(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -179,7 +179,7 @@ void shared_ledger_close(struct daemon *daemon)
         return;
     }
     /* libuv ends handles in reverse order, so this one frees the memory of all. */
-    uv_close((uv_handle_t *)&shared->look, free_later);
+    uv_close((uv_handle_t *)&shared->look, free_deferred);
     if (daemon->engine == NULL && shared->copy.store != NULL) {
         shared->copy.store->ops->close(shared->copy.store);
     }

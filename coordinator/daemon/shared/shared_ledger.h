@@ -38,8 +38,8 @@ void shared_ledger_turn(struct daemon *daemon);
 bool shared_ledger_may_send(const struct daemon *daemon);
 
 /* Whether this coordinator may take the call: OK; or UNAVAILABLE, with the address of the one that
- * leads as the call's trailer where it is known. A worker's join while nobody is known to lead is
- * taken, too: shared_ledger_wait(). */
+ * leads as the call's trailer where it is known. A worker's join while it is not known who
+ * leads is taken, too: shared_ledger_wait(). */
 cadre_status shared_ledger_admit(
     struct daemon *daemon, struct rpc_call *call, const char *method, struct cadre_error *error);
 /* Keeps a join that came while this coordinator does not lead, until it is known who does, or for a

@@ -17,6 +17,12 @@ const char *shared_ledger_trouble(const struct daemon *daemon)
     }
     struct replica_view view;
     replica_show(shared->replica, &view);
+    bool behind = view.core.state == LEADERSHIP_FOLLOWER && view.core.has_store &&
+                  view.core.applied.index + 1 < view.core.head.first;
+    if (view.failure[0] == '\0' && behind) {
+        return "the log in etcd begins behind this coordinator's ledger: it waits for the newest "
+               "snapshot in the folder of --contents";
+    }
     return view.failure;
 }
 

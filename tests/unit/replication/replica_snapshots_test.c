@@ -24,7 +24,7 @@ static bool found_no_snapshot(void *user)
     const struct owner *owner = user;
     struct replica_view view;
     replica_show(owner->replica, &view);
-    return strstr(view.failure, "etcd names no snapshot") != NULL;
+    return view.failures > 0; /* the answer after that one clears the text */
 }
 
 /* c0 leads, and appends until the first 40 of 80 entries are trimmed; c1 follows from the first or
