@@ -18,7 +18,7 @@
 #define COORDINATOR_SUSPENDED   "suspended"
 #define COORDINATOR_LEAVING     "leaving"
 #define COORDINATOR_REFUSED     "refused"
-#define COORDINATOR_AWAY        "away" /* of another one: nothing was heard of it for some time */
+#define COORDINATOR_AWAY        "away" /* of another one: it has written nothing for some time */
 
 struct coordinator_info {
     const char *name;

@@ -157,7 +157,8 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
         status = open_snapshots(shared, error);
     }
     if (status == CADRE_OK) {
-        status = shared_members_open(daemon, shared->etcd, &shared->members, error);
+        status = shared_members_open(
+            daemon, shared->etcd, shared_ledger_describe, &shared->members, error);
     }
     shared_calls_begin(shared);
     daemon->shared = shared;

@@ -10,7 +10,6 @@
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "common/etcd/etcd.h"
-#include "coordinator/daemon/shared/shared_ledger.h"
 
 #define FOLDER     "member/"
 #define FOLDER_END "member0" /* the first key behind it */
@@ -18,7 +17,7 @@
 /* Three leases of leadership, within these bounds. */
 #define PERIOD_MIN_US CADRE_US_PER_S
 #define PERIOD_MAX_US (10 * CADRE_US_PER_S)
-#define AWAY_PERIODS  3 /* without a word: it is not there */
+#define AWAY_PERIODS  3 /* in which it wrote nothing: it is not there */
 #define FORGET_US     (24 * 3600 * CADRE_US_PER_S)
 
 struct member {
@@ -32,6 +31,7 @@ struct member {
 struct shared_members {
     struct daemon *daemon;
     struct etcd *etcd;
+    shared_members_describe_fn *describe;
     struct wire_arena *arena; /* of what is packed or checked now */
     struct wire_buffer packed;
     uv_timer_t timer;
@@ -165,7 +165,7 @@ static void begin(struct shared_members *members)
     struct cadre_error error;
     char key[ETCD_KEY_BYTES];
     struct etcd_operation operations[LIMIT_COORDINATORS + 2];
-    shared_ledger_describe(members->daemon, &own);
+    members->describe(members->daemon, &own);
     wire_buffer_clear(&members->packed);
     members->again = false;
     if (!own_key(own.self.name, key) ||
@@ -207,7 +207,8 @@ static void on_timer(uv_timer_t *timer)
 /* ---- begin and end ---- */
 
 cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
-    struct shared_members **ret_members, struct cadre_error *error)
+    shared_members_describe_fn *describe, struct shared_members **ret_members,
+    struct cadre_error *error)
 {
     struct shared_members *members = calloc(1, sizeof *members);
     struct wire_arena *arena = members != NULL ? wire_arena_new(LIMIT_UNPACK_BYTES) : NULL;
@@ -219,6 +220,7 @@ cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
     uint64_t period_us = 3 * daemon->options.ha.lease_us;
     members->daemon = daemon;
     members->etcd = etcd;
+    members->describe = describe;
     members->arena = arena;
     members->period_us = period_us < PERIOD_MIN_US   ? PERIOD_MIN_US
                          : period_us > PERIOD_MAX_US ? PERIOD_MAX_US

@@ -10,9 +10,14 @@
 struct etcd;
 struct shared_members;
 
+/* What this coordinator says of itself now. */
+typedef void shared_members_describe_fn(
+    const struct daemon *daemon, struct leader_response *ret_response);
+
 /* Begins to write and to read. RESOURCE_EXHAUSTED: no memory. */
 cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
-    struct shared_members **ret_members, struct cadre_error *error);
+    shared_members_describe_fn *describe, struct shared_members **ret_members,
+    struct cadre_error *error);
 /* Before etcd_close(). NULL is fine. */
 void shared_members_close(struct shared_members *members);
 

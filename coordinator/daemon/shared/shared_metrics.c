@@ -40,6 +40,6 @@ void shared_metrics_show(struct daemon *daemon, struct exposition *out)
         "1 while etcd refuses writes because its database is full (NOSPACE), else 0.",
         view.core.no_space ? 1 : 0);
     exposition_one_count(out, "cadre_coordinator_refused", EXPOSITION_GAUGE,
-        "1 when this coordinator takes no part until somebody has looked, else 0.",
+        "1 when this coordinator neither leads nor follows, until people have looked, else 0.",
         view.core.state == LEADERSHIP_REFUSED ? 1 : 0);
 }

@@ -29,17 +29,17 @@ static void name_leader(const struct replica_view *view, struct leader_response 
     ret_response->leader_addresses = known ? view->leader->addresses : "";
 }
 
-static const char *state_word(enum leadership_state state)
+static const char *state_name(enum leadership_state state)
 {
-    static const char *const words[] = {[LEADERSHIP_FOLLOWER] = COORDINATOR_FOLLOWER,
+    static const char *const names[] = {[LEADERSHIP_FOLLOWER] = COORDINATOR_FOLLOWER,
         [LEADERSHIP_CANDIDATE] = COORDINATOR_CANDIDATE,
         [LEADERSHIP_CATCHING_UP] = COORDINATOR_CATCHING_UP,
         [LEADERSHIP_LEADING] = COORDINATOR_LEADING,
         [LEADERSHIP_SUSPENDED] = COORDINATOR_SUSPENDED,
         [LEADERSHIP_LEAVING] = COORDINATOR_LEAVING,
         [LEADERSHIP_REFUSED] = COORDINATOR_REFUSED};
-    bool known = (size_t)state < CADRE_COUNT_OF(words) && words[state] != NULL;
-    return known ? words[state] : COORDINATOR_LEAVING;
+    bool known = (size_t)state < CADRE_COUNT_OF(names) && names[state] != NULL;
+    return known ? names[state] : COORDINATOR_LEAVING;
 }
 
 void shared_ledger_describe(const struct daemon *daemon, struct leader_response *ret_response)
@@ -54,7 +54,7 @@ void shared_ledger_describe(const struct daemon *daemon, struct leader_response 
     *ret_response =
         (struct leader_response){.self = {.name = shared->name,
                                      .addresses = advertised != NULL ? advertised : shared->own,
-                                     .state = state_word(view.core.state),
+                                     .state = state_name(view.core.state),
                                      .text = shared_ledger_trouble(daemon),
                                      .leads = leads,
                                      .applied = view.core.applied.index,
