@@ -79,7 +79,7 @@ LAYERS = {
                                    "coordinator/daemon/"],
     "coordinator/daemon/shared/": WIRE + ["common/rpc/", "common/etcd/etcd.h", "common/http/exposition.h",
                                           "coordinator/engine/engine.h",
-                                          "coordinator/entries/log_entry.h", "coordinator/replication/replica.h",
+                                          "coordinator/entries/", "coordinator/replication/replica.h",
                                           "coordinator/store/store.h", "coordinator/daemon/base/",
                                           "coordinator/daemon/shared/"],
     "coordinator/daemon/pages/": WIRE + ["common/view/", "common/json/", "common/http/", "common/rpc/",

@@ -58,15 +58,44 @@ static cadre_status apply_records(
     struct ledger_copy *copy, const struct replica_entry *entry, struct cadre_error *error)
 {
     const struct store_position at = position_of(&entry->at);
-    CADRE_TRY(log_entry_read(&copy->entry, entry->bytes, entry->size, error));
-    return copy->store->ops->apply(copy->store, copy->entry.records, copy->entry.count, &at, error);
+    entry_batch_clear(&copy->batch);
+    CADRE_TRY(entry_batch_add(&copy->batch, entry->bytes, entry->size, error));
+    return copy->store->ops->apply(copy->store, copy->batch.records, copy->batch.count, &at, error);
+}
+
+/* As many of the first entries as go into one transaction; *ret_applied is 0 if that are less than
+ * two, or one of them cannot be applied. */
+static void apply_together(struct ledger_copy *copy, const struct replica_entry *entries,
+    size_t count, size_t *ret_applied)
+{
+    struct cadre_error ignored;
+    size_t added = 0;
+    *ret_applied = 0;
+    entry_batch_clear(&copy->batch);
+    while (added < count && !entries[added].is_term &&
+           entry_batch_add(&copy->batch, entries[added].bytes, entries[added].size, &ignored) ==
+               CADRE_OK) {
+        added++;
+    }
+    if (added > 1) {
+        const struct store_position at = position_of(&entries[added - 1].at);
+        bool applied = copy->store->ops->apply(copy->store, copy->batch.records, copy->batch.count,
+                           &at, &ignored) == CADRE_OK;
+        *ret_applied = applied ? added : 0;
+    }
 }
 
 cadre_status ledger_copy_apply(struct ledger_copy *copy, const struct replica_entry *entries,
     size_t count, struct cadre_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
+    size_t together;
+    for (size_t i = 0; i < count; i += together) {
         const struct replica_entry *entry = &entries[i];
+        apply_together(copy, entry, count - i, &together);
+        if (together > 0) {
+            continue;
+        }
+        together = 1;
         struct cadre_error why = {0};
         cadre_status status =
             entry->is_term ? apply_term(copy, entry, &why) : apply_records(copy, entry, &why);
@@ -142,5 +171,5 @@ cadre_status ledger_copy_install(struct ledger_copy *copy, const char *path,
 
 void ledger_copy_close(struct ledger_copy *copy)
 {
-    log_entry_free(&copy->entry);
+    entry_batch_free(&copy->batch);
 }

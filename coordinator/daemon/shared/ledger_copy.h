@@ -4,14 +4,14 @@
 #ifndef CADRE_COORDINATOR_DAEMON_SHARED_LEDGER_COPY_H
 #define CADRE_COORDINATOR_DAEMON_SHARED_LEDGER_COPY_H
 
-#include "coordinator/entries/log_entry.h"
+#include "coordinator/entries/entry_batch.h"
 #include "coordinator/replication/replica.h"
 #include "coordinator/store/store.h"
 
 struct ledger_copy {
     const char *path;    /* of its file; the caller's */
     struct store *store; /* the owner's; the engine closes it once there is one */
-    struct entry_records entry;
+    struct entry_batch batch;
 };
 
 /* What the copy says of the log, for replica_open(). FAILED_PRECONDITION: the store has jobs of a
@@ -19,8 +19,9 @@ struct ledger_copy {
 cadre_status ledger_copy_describe(
     const struct ledger_copy *copy, struct replica_options *ret_options, struct cadre_error *error);
 
-/* Applies entries and the position of each, in their order; what is stored is always a prefix of
- * the log. INVALID_ARGUMENT: an entry that this version cannot read; nothing of it is stored. */
+/* Applies entries and their positions in their order, several in one transaction; what is stored is
+ * always a prefix of the log. INVALID_ARGUMENT: an entry that this version cannot read; nothing of
+ * it is stored. */
 cadre_status ledger_copy_apply(struct ledger_copy *copy, const struct replica_entry *entries,
     size_t count, struct cadre_error *error);
 

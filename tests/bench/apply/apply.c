@@ -11,11 +11,10 @@
 
 #include "common/base/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/entries/log_entry.h"
+#include "coordinator/entries/entry_batch.h"
 #include "coordinator/store/store.h"
 
 #define JOBS          1000u
-#define BATCH_MAX     256u
 #define TASKS         10000u
 #define PATH_MAX_SIZE 1024
 
@@ -25,8 +24,7 @@ struct stand {
     struct store_position at;
     struct wire_buffer bytes; /* of all entries that wait, one after another */
     size_t *ends;
-    struct log_entry entries[BATCH_MAX];
-    struct store_record joined[2 * BATCH_MAX];
+    struct entry_batch batch;
 };
 
 static void check(cadre_status status, const struct cadre_error *error)
@@ -92,17 +90,14 @@ static double apply_steps(struct stand *stand, size_t count, size_t batch)
     }
     uint64_t began_us = clock_monotonic_us();
     for (size_t i = 0; i < count; i += batch) {
-        size_t joined = 0;
-        for (size_t k = 0; k < batch && i + k < count; k++) {
-            struct log_entry *entry = &stand->entries[k];
-            size_t from = i + k > 0 ? stand->ends[i + k - 1] : 0;
-            check(log_entry_read(entry, (const uint8_t *)stand->bytes.bytes + from,
-                      stand->ends[i + k] - from, &error),
+        entry_batch_clear(&stand->batch);
+        for (size_t k = i; k < i + batch && k < count; k++) {
+            size_t from = k > 0 ? stand->ends[k - 1] : 0;
+            check(entry_batch_add(&stand->batch, (const uint8_t *)stand->bytes.bytes + from,
+                      stand->ends[k] - from, &error),
                 &error);
-            memcpy(&stand->joined[joined], entry->records, entry->count * sizeof *entry->records);
-            joined += entry->count;
         }
-        apply_records(stand, stand->joined, joined);
+        apply_records(stand, stand->batch.records, stand->batch.count);
     }
     return (double)(clock_monotonic_us() - began_us) / (double)count;
 }
@@ -130,9 +125,10 @@ static double apply_starts(struct stand *stand, size_t count)
         wire_buffer_clear(&stand->bytes);
         check(log_entry_write(&record, 1, &stand->bytes, &error), &error);
         uint64_t began_us = clock_monotonic_us();
-        check(log_entry_read(&stand->entries[0], stand->bytes.bytes, stand->bytes.size, &error),
-            &error);
-        apply_records(stand, stand->entries[0].records, 1);
+        entry_batch_clear(&stand->batch);
+        check(
+            entry_batch_add(&stand->batch, stand->bytes.bytes, stand->bytes.size, &error), &error);
+        apply_records(stand, stand->batch.records, stand->batch.count);
         sum_us += clock_monotonic_us() - began_us;
     }
     return (double)sum_us / (double)count;
@@ -201,7 +197,7 @@ static double write_rows(const char *folder, size_t count)
 
 int main(int argc, char **argv)
 {
-    static const size_t batches[] = {1, 16, BATCH_MAX};
+    static const size_t batches[] = {1, 8, ENTRY_BATCH_MAX};
     static struct stand stand;
     struct cadre_error error;
     char path[PATH_MAX_SIZE];
@@ -226,9 +222,7 @@ int main(int argc, char **argv)
     double mb;
     printf("copy.ms=%.1f\n", copy(&stand, &mb));
     printf("copy.mb=%.1f\n", mb);
-    for (size_t i = 0; i < BATCH_MAX; i++) {
-        log_entry_free(&stand.entries[i]);
-    }
+    entry_batch_free(&stand.batch);
     wire_buffer_free(&stand.bytes);
     free(stand.ends);
     stand.store->ops->close(stand.store);

@@ -8,7 +8,7 @@ from driver.samples import percent, print_table, shown
 TITLE = "entries of the shared log into the ledger, one thread"
 ENTRIES = amount.of(20000, 200)
 ROWS = (("a row of numbers, by SQLite alone", "floor"), ("steps of a job, one entry a transaction", "step_1"),
-        ("steps, 16 entries a transaction", "step_16"), ("steps, 256 entries a transaction", "step_256"),
+        ("steps, 8 entries a transaction", "step_8"), ("steps, 64 entries a transaction", "step_64"),
         ("the start of 10,000 tasks", "start"))
 
 
