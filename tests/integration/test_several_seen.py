@@ -79,6 +79,7 @@ def test_the_list():
         wait_for("it is away", lambda: states(after) == wanted | {leader.name: "away", after.name: "leading"})
         shown = json.loads(cluster.cadre("coordinators", "--json").stdout)["coordinators"]
         check_equal([one["name"] for one in shown if one["leader"]], [after.name], "who leads now")
+        leader.start()
 
 
 def numbered(count):
