@@ -15,9 +15,12 @@
  * the daemon's range, and the welcome the version that is used on the stream, the newest of both;
  * without a common one the coordinator refuses the daemon with both ranges in the message. */
 #define AGENT_PROTOCOL_OLDEST  8
-#define AGENT_PROTOCOL_VERSION 8
+#define AGENT_PROTOCOL_VERSION 9
 #define AGENT_PROTOCOL_RANGE                                                                       \
     ((struct version_range){.oldest = AGENT_PROTOCOL_OLDEST, .newest = AGENT_PROTOCOL_VERSION})
+
+/* From this version on the coordinator may send AGENT_DOWN_KEEPALIVE. */
+#define AGENT_PROTOCOL_KEEPALIVE 9
 
 /* Entries for tasks that an agent has: for those that run, and for those that are still being
  * killed, or that ended and are kept until they are collected. A start beyond that is refused. */
@@ -42,8 +45,9 @@ struct agent_hello {
     size_t task_count;
     const struct job_id *kept; /* jobs of whose parameter servers it keeps the memory */
     size_t kept_count;
-    struct gpus gpus; /* omitted is 0 */
-    struct term seen; /* the newest coordinator that the daemon has accepted */
+    struct gpus gpus;    /* omitted is 0 */
+    struct term seen;    /* the newest coordinator that the daemon has accepted */
+    uint64_t seen_index; /* the highest log_index that it has received in that term; 0: none */
 };
 
 struct agent_fetch {
@@ -150,6 +154,8 @@ struct agent_welcome {
     struct term term;  /* the coordinator's; the daemon refuses one older than what it has seen, or
                         * a twin */
     uint32_t protocol_version; /* of this stream; 0: that of the hello */
+    uint64_t silence_us;       /* it sends something at least every third of it; 0: not promised */
+    uint64_t log_index; /* of the newest entry of the log that the coordinators share; 0: none */
 };
 
 struct agent_start {
@@ -185,6 +191,11 @@ struct agent_log_ack {
     uint64_t offset; /* bytes below are stored (or dropped at the log limit) */
 };
 
+/* Nothing else was to be sent for a while. */
+struct agent_keepalive {
+    uint64_t log_index; /* as in agent_welcome */
+};
+
 enum agent_down_type {
     AGENT_DOWN_WELCOME = 1,
     AGENT_DOWN_REFUSED,
@@ -192,7 +203,8 @@ enum agent_down_type {
     AGENT_DOWN_STOP,
     AGENT_DOWN_RELAY,
     AGENT_DOWN_LOG_ACK,
-    AGENT_DOWN_FORGET /* remove what is kept between attempts of the job's tasks */
+    AGENT_DOWN_FORGET, /* remove what is kept between attempts of the job's tasks */
+    AGENT_DOWN_KEEPALIVE
 };
 
 struct agent_down {
@@ -205,6 +217,7 @@ struct agent_down {
         struct agent_relay_down relay_down;
         struct agent_log_ack log_ack;
         struct job_id forget;
+        struct agent_keepalive keepalive;
     };
 };
 

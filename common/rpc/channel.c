@@ -104,6 +104,14 @@ void rpc_channel_call_freed(struct rpc_channel *channel)
     }
 }
 
+void rpc_channel_abort_calls(struct rpc_channel *channel, cadre_status status, const char *text)
+{
+    for (struct rpc_client_call *call = channel->calls; call != NULL;
+         call = rpc_client_call_next(call)) {
+        rpc_call_abort(rpc_client_call_base(call), status, text);
+    }
+}
+
 void rpc_channel_close(struct rpc_channel *channel)
 {
     if (channel == NULL) {
@@ -111,10 +119,7 @@ void rpc_channel_close(struct rpc_channel *channel)
     }
     CADRE_ASSERT(!channel->closing);
     channel->closing = true;
-    for (struct rpc_client_call *call = channel->calls; call != NULL;
-         call = rpc_client_call_next(call)) {
-        rpc_call_abort(rpc_client_call_base(call), CADRE_CANCELLED, "the channel was closed");
-    }
+    rpc_channel_abort_calls(channel, CADRE_CANCELLED, "the channel was closed");
     rpc_channel_diagnose_stop(channel);
     rpc_channel_connect_stop(channel);
     rpc_connection_unref(channel->connection);

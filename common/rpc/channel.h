@@ -35,6 +35,10 @@ cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address,
  * as long as connecting lasts. */
 void rpc_channel_set_connect_wait(struct rpc_channel *channel, uint64_t connect_wait_us);
 
+/* Ends all open calls with a status other than OK, as rpc_call_abort() does; the channel stays
+ * open. */
+void rpc_channel_abort_calls(struct rpc_channel *channel, cadre_status status, const char *text);
+
 /* Cancels the open calls; their on_status still comes, from the loop. Do not touch the channel
  * afterwards. NULL is fine. */
 void rpc_channel_close(struct rpc_channel *channel);

@@ -149,6 +149,24 @@ const char *rpc_endpoints_address(const struct rpc_endpoints *endpoints)
     return endpoints->list[endpoints->used].text;
 }
 
+size_t rpc_endpoints_count(const struct rpc_endpoints *endpoints)
+{
+    return endpoints->count;
+}
+
+struct rpc_channel *rpc_endpoints_channel_at(const struct rpc_endpoints *endpoints, size_t at)
+{
+    CADRE_ASSERT(at < endpoints->count);
+    return endpoints->list[at].channel;
+}
+
+void rpc_endpoints_use(struct rpc_endpoints *endpoints, size_t at)
+{
+    CADRE_ASSERT(at < endpoints->count);
+    endpoints->used = at;
+    endpoints->answered = false;
+}
+
 static size_t index_of(const struct rpc_endpoints *endpoints, const struct rpc_channel *channel)
 {
     size_t at = 0;
@@ -198,12 +216,6 @@ static bool has_failed(const struct rpc_attempt *attempt, size_t at)
     return (attempt->failed & (UINT32_C(1) << at)) != 0;
 }
 
-static void use(struct rpc_endpoints *endpoints, size_t at)
-{
-    endpoints->used = at;
-    endpoints->answered = false;
-}
-
 bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *attempt,
     const struct rpc_channel *channel, const struct rpc_call *call)
 {
@@ -219,7 +231,7 @@ bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *a
     }
     attempt->failed |= UINT32_C(1) << failed;
     if (named && !has_failed(attempt, leader)) {
-        use(endpoints, leader);
+        rpc_endpoints_use(endpoints, leader);
         return true;
     }
     if (!has_failed(attempt, endpoints->used)) {
@@ -228,11 +240,11 @@ bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *a
     for (size_t i = 1; i <= endpoints->count; i++) {
         size_t next = (failed + i) % endpoints->count;
         if (!has_failed(attempt, next)) {
-            use(endpoints, next);
+            rpc_endpoints_use(endpoints, next);
             return true;
         }
     }
-    use(endpoints, (failed + 1) % endpoints->count);
+    rpc_endpoints_use(endpoints, (failed + 1) % endpoints->count);
     *attempt = (struct rpc_attempt){.awaited = attempt->awaited};
     return false;
 }

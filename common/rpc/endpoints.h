@@ -43,6 +43,12 @@ struct rpc_channel *rpc_endpoints_channel(const struct rpc_endpoints *endpoints)
 /* Its address, as it was given. */
 const char *rpc_endpoints_address(const struct rpc_endpoints *endpoints);
 
+/* All of them, by index below the count, which may grow, for a program that asks each. */
+size_t rpc_endpoints_count(const struct rpc_endpoints *endpoints);
+struct rpc_channel *rpc_endpoints_channel_at(const struct rpc_endpoints *endpoints, size_t at);
+/* This one is used from now on. */
+void rpc_endpoints_use(struct rpc_endpoints *endpoints, size_t at);
+
 /* The server behind `channel` answered: it stays the one that is used, or becomes it, and is the
  * first to be tried when a connection breaks. */
 void rpc_endpoints_answered(struct rpc_endpoints *endpoints, const struct rpc_channel *channel);

@@ -4,7 +4,7 @@
 
 /* ---- up ---- */
 
-/* Only a listing omits some GPUs. */
+/* Only a listing omits some GPUs. An index is one of a term. */
 static void hello_after_take(struct decoder *decoder, const void *wire, void *model)
 {
     (void)wire;
@@ -13,6 +13,8 @@ static void hello_after_take(struct decoder *decoder, const void *wire, void *mo
         decode_number(decoder, "protocol_newest", hello->protocol_newest, hello->protocol_version,
             UINT32_MAX);
     }
+    decode_number(
+        decoder, "seen_index", hello->seen_index, 0, hello->seen.cluster != 0 ? UINT64_MAX : 0);
     decoder->path.message = "Gpus";
     decode_number(decoder, "omitted", hello->gpus.omitted, 0, 0);
 }
@@ -33,6 +35,7 @@ ROWS(AgentHello) = {
     COPY(AgentHello, orphan_us),
     MESSAGE_OR_NONE(AgentHello, gpus, Gpus),
     MESSAGE_OR_NONE(AgentHello, seen, Term),
+    COPY(AgentHello, seen_index), /* not 0 only with `seen` */
     JOBS(AgentHello, kept, kept_count, AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER)),
     MESSAGES(AgentHello, tasks, TaskRef, tasks, task_count, LIMIT_SLOTS_PER_WORKER),
 };
@@ -184,6 +187,8 @@ ROWS(AgentWelcome) = {
     NUMBER(AgentWelcome, lease_us, 1, INT64_MAX),
     MESSAGE_OR_NONE(AgentWelcome, term, Term),
     COPY(AgentWelcome, protocol_version),
+    SPAN(AgentWelcome, silence_us),
+    COPY(AgentWelcome, log_index),
 };
 static TABLE(AgentWelcome, agent_welcome);
 
@@ -262,6 +267,13 @@ ROWS(AgentForget) = {
 };
 static TABLE(AgentForget, agent_forget);
 
+WIRE_MODEL(AgentKeepalive, struct agent_keepalive);
+
+ROWS(AgentKeepalive) = {
+    COPY(AgentKeepalive, log_index),
+};
+static TABLE(AgentKeepalive, agent_keepalive);
+
 ROWS(AgentDownMembers) = {
     MEMBER(
         AgentDown, welcome, AgentWelcome, welcome, AGENT_DOWN__MESSAGE_WELCOME, AGENT_DOWN_WELCOME),
@@ -273,6 +285,8 @@ ROWS(AgentDownMembers) = {
     MEMBER(
         AgentDown, log_ack, AgentLogAck, log_ack, AGENT_DOWN__MESSAGE_LOG_ACK, AGENT_DOWN_LOG_ACK),
     MEMBER(AgentDown, forget, AgentForget, forget, AGENT_DOWN__MESSAGE_FORGET, AGENT_DOWN_FORGET),
+    MEMBER(AgentDown, keepalive, AgentKeepalive, keepalive, AGENT_DOWN__MESSAGE_KEEPALIVE,
+        AGENT_DOWN_KEEPALIVE),
 };
 TABLE_OF(
     AgentDown, agent_down, ONEOF(AgentDown, AgentDownMembers), .limit_bytes = LIMIT_FRAME_BYTES);

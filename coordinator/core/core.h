@@ -379,6 +379,8 @@ struct core_job_view {
 bool core_job(const struct core *core, struct job_id job, struct core_job_view *ret_view);
 /* What the job waits for, or why it ends, in a sentence; false: not live. */
 bool core_job_text(const struct core *core, struct job_id job, char ret_text[LIMIT_TEXT_BYTES]);
+/* A worker or a task, since the start, knew more than the ledger. */
+bool core_is_behind(const struct core *core);
 /* JOB_QUEUED to JOB_ENDING; false: not live. */
 bool core_job_state(const struct core *core, struct job_id job, enum job_state *ret_state);
 /* As core_job_view.committed; false: not live. */

@@ -18,6 +18,7 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/jobs.h"
+#include "coordinator/daemon/keepalive.h"
 #include "coordinator/daemon/lead.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/pending_calls.h"
@@ -244,7 +245,10 @@ static void begin_leading(struct daemon *daemon, struct store *store, const stru
     }
     if (status != CADRE_OK) {
         daemon_fail(daemon, &error);
+        return;
     }
+    daemon->hello_ahead = shared_ledger_hello_ahead;
+    keepalive_start(daemon, daemon->options.ha.lease_us);
 }
 
 static void step_down(struct daemon *daemon, const char *text)
@@ -311,6 +315,7 @@ static void close_daemon(struct daemon *daemon)
         if (daemon->disk.timer.data != NULL) {
             disk_close(daemon);
         }
+        keepalive_close(daemon);
         file_work_pool_wait(&daemon->file_pool);
         series_free(daemon);
         uv_close((uv_handle_t *)&daemon->tick, NULL);

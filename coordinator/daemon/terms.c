@@ -6,7 +6,6 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/authorization.h"
-#include "coordinator/daemon/shared/shared_ledger.h"
 
 /* Ends the other streams; the workers join again and receive the new term. */
 static void send_new_term(struct daemon *daemon, struct link_id but)
@@ -63,11 +62,35 @@ static cadre_status check_holds_nothing(const struct agent_hello *hello, struct 
         hello->kept_count == 1 ? "" : "s");
 }
 
+/* Rule HA12: with a shared log the one that has the newer term, or the newer entries, is right. */
+static cadre_status check_ahead(struct daemon *daemon, const struct agent_hello *hello,
+    const struct term *own, enum term_verdict verdict, struct cadre_error *error)
+{
+    bool same = hello->seen.cluster == own->cluster && hello->seen.start == own->start;
+    bool twin = verdict == TERM_DUPLICATE;
+    bool ahead = verdict == TERM_OLD || twin || (same && hello->seen_index > daemon->log_index);
+    if (daemon->hello_ahead == NULL || !ahead) {
+        return CADRE_OK;
+    }
+    uint64_t index = twin ? UINT64_MAX : hello->seen_index;
+    log_event(LOG_LEVEL_WARNING, "agents",
+        "a worker has seen more of the log than this coordinator", LOG_STR("worker", hello->name),
+        LOG_U64("seen_term", hello->seen.start), LOG_U64("seen_index", hello->seen_index),
+        LOG_U64("term", own->start), LOG_U64("index", daemon->log_index));
+    daemon->hello_ahead(daemon, hello->seen.start, index);
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "the coordinator leads term %llu, and worker %s has seen term %llu and entry %llu of the "
+        "log: this coordinator reads the log again; ask all coordinators which one leads",
+        (unsigned long long)own->start, hello->name, (unsigned long long)hello->seen.start,
+        (unsigned long long)hello->seen_index);
+}
+
 cadre_status terms_check(struct daemon *daemon, struct link_id link,
     const struct agent_hello *hello, struct cadre_error *error)
 {
     struct term own = engine_term(daemon->engine);
     enum term_verdict verdict = term_judge(&hello->seen, &own);
+    CADRE_TRY(check_ahead(daemon, hello, &own, verdict, error));
     switch (verdict) {
     case TERM_GOOD:
         return CADRE_OK;
@@ -79,13 +102,6 @@ cadre_status terms_check(struct daemon *daemon, struct link_id link,
     case TERM_OLD:
     case TERM_DUPLICATE:
         break;
-    }
-    if (daemon->shared != NULL && verdict == TERM_OLD) {
-        shared_ledger_hello_ahead(daemon, hello->seen.start);
-        return cadre_error_set(error, CADRE_UNAVAILABLE,
-            "worker %s has served a later leadership, %llu, than this one, %llu: another "
-            "coordinator leads",
-            hello->name, (unsigned long long)hello->seen.start, (unsigned long long)own.start);
     }
     if (!daemon->options.supersede) {
         return terms_refuse(hello, &own, verdict == TERM_DUPLICATE, error);

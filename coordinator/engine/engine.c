@@ -188,6 +188,11 @@ void engine_supersede(struct engine *engine, uint64_t start)
     begin_term(engine, start);
 }
 
+bool engine_is_behind(const struct engine *engine)
+{
+    return core_is_behind(engine->core);
+}
+
 bool engine_job_is_damaged(const struct engine *engine, struct job_id job)
 {
     const struct directory_entry *entry = directory_find(&engine->directory, job);

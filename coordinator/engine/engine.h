@@ -85,6 +85,10 @@ void engine_log_stored(struct engine *engine, uint64_t entry);
 void engine_suspend(struct engine *engine, uint64_t now_us, const struct cadre_error *why);
 void engine_resume(struct engine *engine, uint64_t now_us);
 
+/* A worker or a task knows more than the ledger: of several coordinators' log something was lost.
+ * True once it was found, until the engine is closed. */
+bool engine_is_behind(const struct engine *engine);
+
 /* ---- events ---- */
 
 /* Answered by sink->answer at the end of the turn. The spec is copied; one that breaks the limits

@@ -123,6 +123,52 @@ def test_a_coordinator_that_moves_is_found_again():
         os.unlink(f"{cluster.folder}/c.sock")  # the one that was killed left it
 
 
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def test_each_line_comes_once_over_changes_of_the_leader():
+    """The one that led is killed and names the next one from then on, while a task prints: three times."""
+    with Cluster(workers=1, start=False) as cluster:
+        places = [f"unix:{cluster.folder}/place{i}" for i in range(4)]
+        gate, coordinator, worker = f"{cluster.folder}/gate", cluster.coordinator, cluster.workers[0]
+        coordinator.argv = [places[0] if part == cluster.address else part for part in coordinator.argv]
+        coordinator.start()
+        set_coordinator(worker, f"{places[0]},{places[1]}")  # the others it learns
+        worker.start()
+        client = Client(places[0])
+        job = client.submit(script(f"i=0; while [ ! -e {gate} ]; do i=$((i + 1)); echo line $i; sleep 0.01; done"))
+        client.wait_running(job)
+        client.close()
+        followers = {}
+        for name, addresses in (("one", places[0]), ("two", f"{places[0]},{places[1]}")):
+            path = f"{cluster.folder}/{name}"
+            with open(path, "wb") as file:
+                followers[path] = subprocess.Popen([program("cadre"), "logs", "-f", str(job)], stdout=file,
+                                                   env=clean_environment() | {"CADRE_COORDINATOR": addresses})
+            wait_for("it follows", lambda read=path: "line 1\n" in text_of(read))
+        with contextlib.ExitStack() as stack:
+            for place, following in zip(places, places[1:]):
+                joined = worker.log().count("joined the coordinator")
+                coordinator.kill()
+                stack.enter_context(elsewhere(place, following))
+                coordinator.argv = [following if part == place else part for part in coordinator.argv]
+                coordinator.start()
+                wait_for("the worker joined it again",
+                         lambda n=joined: worker.log().count("joined the coordinator") > n)
+            with open(gate, "wb"):
+                pass
+            for path, process in followers.items():
+                check_equal(process.wait(HANG_S), 0, f"status of {process.args}")
+                lines = text_of(path).splitlines()
+                check_equal(lines, [f"line {i + 1}" for i in range(len(lines))], "the lines")
+        last = Client(places[-1])
+        check_equal(last.wait(job).state, SUCCEEDED, "the job's end")
+        check_equal(last.log(job).decode().splitlines()[-1], lines[-1], "the last line")
+        last.close()
+
+
 def test_the_leader_that_another_names_is_followed():
     with Cluster(workers=1, start=False) as cluster, \
             elsewhere(f"unix:{cluster.folder}/follower", cluster.address) as follower:

@@ -18,6 +18,7 @@ from testing import HANG_S, check, check_equal, check_in, run, skip, wait_for
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROTO = os.path.join(HERE, "..", "..", "proto")
 JOBS_EDITED = "cadre/v1/jobs.proto"
+OLDEST = 8  # AGENT_PROTOCOL_OLDEST
 
 
 def edit(text):
@@ -170,7 +171,7 @@ def test_a_worker_of_another_protocol_is_refused():
         with cluster_between(*versions) as (cluster, worker, between, own):
             worker.start(ready=False)
             theirs = shown.format(*range(own, own + 4))
-            sentence = f"has agent protocol {theirs}, this coordinator {own}: install the same version"
+            sentence = f"has agent protocol {theirs}, this coordinator {OLDEST} to {own}: install the same version"
             wait_for("both ranges in the coordinator's log", lambda: sentence in cluster.coordinator.log())
             wait_for("both ranges in the worker's log", lambda: sentence in worker.log())
             check_equal(between.welcomes, [], "welcomes")
@@ -186,6 +187,15 @@ def test_a_worker_that_serves_more_protocols_joins():
             check_in(f"protocol={own}", worker.log(), "the worker's log")
             check_equal([worker.name for worker in cluster.client.workers()], ["w0"], "workers that it took")
             worker.stop()
+
+
+def test_a_worker_of_an_earlier_protocol_joins():
+    with cluster_between(-1) as (cluster, worker, between, own):
+        worker.start()
+        check_equal(between.welcomes, [own - 1], "the version that the coordinator chose")
+        check_in(f"protocol={own - 1}", worker.log(), "the worker's log")
+        check_equal([worker.name for worker in cluster.client.workers()], ["w0"], "workers that it took")
+        worker.stop()
 
 
 def test_a_coordinator_that_chooses_another_protocol_is_refused():

@@ -189,6 +189,9 @@ const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES]
     case AGENT_DOWN_FORGET:
         snprintf(text, SIM_TRACE_BYTES, "forget job %llu", (unsigned long long)down->forget.n);
         break;
+    case AGENT_DOWN_KEEPALIVE:
+        snprintf(text, SIM_TRACE_BYTES, "keepalive");
+        break;
     }
     return text;
 }

@@ -171,6 +171,7 @@ static void on_down(
     case AGENT_DOWN_WELCOME:
     case AGENT_DOWN_REFUSED: /* the shell ends the stream, and tries again or gives up */
     case AGENT_DOWN_LOG_ACK:
+    case AGENT_DOWN_KEEPALIVE:
         break;
     }
 }

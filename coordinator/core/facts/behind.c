@@ -30,6 +30,7 @@ static void job_waits(struct core *core, struct job *job, struct text *seen, uin
                    "again with --restore ");
     text_add_u64(seen, job->id.n);
     job->behind = true;
+    core->behind = true;
     for (uint32_t i = 0; i < DEADLINES; i++) {
         deadline_clear(core, job, (enum deadline)i);
     }

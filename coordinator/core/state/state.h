@@ -483,6 +483,7 @@ struct core {
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_seen; /* facts/behind.c: the newest of which a worker holds anything */
+    bool behind;       /* a job waits, or has waited, for a newer ledger */
     bool relists; /* a job that waited for a newer ledger is cancelled: workers with tasks of it
                    * that the ledger does not have are to list them again */
     uint64_t job_last;

@@ -78,6 +78,11 @@ bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret
     return job != NULL;
 }
 
+bool core_is_behind(const struct core *core)
+{
+    return core->behind || core->job_seen > core->job_last;
+}
+
 bool core_job_state(const struct core *core, struct job_id id, enum job_state *ret_state)
 {
     const struct job *job = job_find(core, id);

@@ -16,7 +16,9 @@ cadre_status authorize(
 struct daemon;
 
 /* Whether a worker with this hello may be served: FAILED_PRECONDITION when it has served a later
- * start of this cluster's coordinator, or a start of the same term with another nonce. */
+ * start of this cluster's coordinator, or a start of the same term with another nonce. With a
+ * shared log, UNAVAILABLE when it has seen a later term, or an entry that this coordinator does not
+ * know: daemon->hello_ahead() was called. */
 cadre_status terms_check(struct daemon *daemon, struct link_id link,
     const struct agent_hello *hello, struct cadre_error *error);
 

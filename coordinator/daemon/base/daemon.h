@@ -80,6 +80,13 @@ struct daemon {
     struct agent_link *links;       /* in order of id */
     size_t link_count;
     size_t link_capacity;
+    uint64_t silence_us;      /* as each welcome has it; 0: not promised (keepalive.c) */
+    uint64_t log_index;       /* of the newest entry of the shared log; 0: none is shared */
+    uint64_t keepalive_round; /* counts the looks at all links */
+    uv_timer_t keepalive_timer;
+    /* With a shared log: a worker has seen a higher term than this coordinator's, or its term and
+     * an entry that it does not know (rule HA12). NULL: no log is shared. */
+    void (*hello_ahead)(struct daemon *daemon, uint64_t term, uint64_t index);
     struct pending_call *pending;
     struct watcher *watchers;
     struct log_follower *log_followers;

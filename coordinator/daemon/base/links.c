@@ -107,14 +107,32 @@ static void log_down(struct link_id link, const struct agent_down *down)
     }
 }
 
+/* What the engine does not know of. */
+static struct agent_down complete_welcome(
+    const struct daemon *daemon, struct agent_link *link, const struct agent_down *down)
+{
+    struct agent_down welcome = *down;
+    welcome.welcome.silence_us = daemon->silence_us;
+    welcome.welcome.log_index = daemon->log_index;
+    link->protocol = welcome.welcome.protocol_version;
+    return welcome;
+}
+
 void links_down(void *user, struct link_id link, const struct agent_down *down)
 {
     struct daemon *daemon = user;
-    struct rpc_call *call = call_of(daemon, link);
-    if (call == NULL) {
+    struct agent_link *found = links_find(daemon, link);
+    if (found == NULL) {
         return;
     }
+    struct rpc_call *call = found->call;
     struct cadre_error error = {0};
+    struct agent_down welcome;
+    if (down->type == AGENT_DOWN_WELCOME) {
+        welcome = complete_welcome(daemon, found, down);
+        down = &welcome;
+    }
+    found->sent_round = daemon->keepalive_round;
     log_down(link, down);
     wire_buffer_clear(&daemon->packed);
     cadre_status status = wire_pack_agent_down(down, &daemon->packed, &error);
@@ -126,6 +144,30 @@ void links_down(void *user, struct link_id link, const struct agent_down *down)
             LOG_STR("reason", error.text));
         rpc_call_abort(call, status, error.text);
     }
+}
+
+void links_keep_alive(struct daemon *daemon, uint64_t rounds)
+{
+    const struct agent_down keepalive = {
+        .type = AGENT_DOWN_KEEPALIVE, .keepalive = {.log_index = daemon->log_index}};
+    struct rpc_buffer message = {0};
+    for (size_t i = 0; i < daemon->link_count; i++) {
+        struct agent_link *link = &daemon->links[i];
+        bool due = daemon->keepalive_round - link->sent_round >= rounds;
+        if (link->protocol < AGENT_PROTOCOL_KEEPALIVE || !due ||
+            rpc_call_queued_bytes(link->call) > 0) {
+            continue; /* or what is queued comes before it */
+        }
+        if (message.data == NULL) {
+            wire_buffer_clear(&daemon->packed);
+            (void)wire_pack_agent_down(&keepalive, &daemon->packed, NULL);
+            rpc_buffer_alloc(&message, daemon->packed.size);
+            memcpy(message.data, daemon->packed.bytes, daemon->packed.size);
+        }
+        link->sent_round = daemon->keepalive_round;
+        (void)rpc_call_send_buffer(link->call, &message, NULL); /* its end, if any, is reported */
+    }
+    rpc_buffer_free(&message);
 }
 
 void links_refuse(void *user, struct link_id link, cadre_status code, const char *text)

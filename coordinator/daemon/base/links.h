@@ -14,7 +14,9 @@ struct agent_link {
     struct link_id id;
     struct rpc_call *call;
     bool sent_hello;
-    size_t log_bytes; /* of tasks' output, not written yet (log_writes.c) */
+    uint32_t protocol;   /* of the stream; 0: not welcomed yet */
+    uint64_t sent_round; /* keepalive_round when something was sent last */
+    size_t log_bytes;    /* of tasks' output, not written yet (log_writes.c) */
 };
 
 /* Adds a stream as the link with the next number. False: no memory. */
@@ -28,6 +30,9 @@ struct agent_link *links_find(const struct daemon *daemon, struct link_id link);
  * connection, so one for a stream that has ended is dropped. A stream whose queue is full, or that
  * is refused, ends: on_closed of its call follows from the loop. */
 void links_down(void *user, struct link_id link, const struct agent_down *down);
+/* Sends a message that says nothing on each stream on which nothing was sent in the last `rounds`
+ * rounds of daemon->keepalive_round, and whose daemon knows it. */
+void links_keep_alive(struct daemon *daemon, uint64_t rounds);
 /* Ends the stream with the error. `user`: the daemon. */
 void links_refuse(void *user, struct link_id link, cadre_status code, const char *text);
 

@@ -104,9 +104,9 @@ bool shared_ledger_waited(struct daemon *daemon, const struct rpc_call *call)
     return daemon->shared != NULL && waiting_joins_remove(&daemon->shared->joins, call);
 }
 
-void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term)
+void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term, uint64_t index)
 {
-    replica_hello_ahead(daemon->shared->replica, term, 0);
+    replica_hello_ahead(daemon->shared->replica, term, index);
 }
 
 bool shared_ledger_leave(struct daemon *daemon)

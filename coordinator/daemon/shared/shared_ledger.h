@@ -48,8 +48,8 @@ bool shared_ledger_wait(struct daemon *daemon, struct rpc_call *call);
 /* A call has ended. Whether it waited. */
 bool shared_ledger_waited(struct daemon *daemon, const struct rpc_call *call);
 
-/* A worker has served a later leadership than this one: see replica_hello_ahead(). */
-void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term);
+/* A worker has seen more of the log than this leader: see replica_hello_ahead(). */
+void shared_ledger_hello_ahead(struct daemon *daemon, uint64_t term, uint64_t index);
 
 /* Ends its part in order: step_down() follows, after at most the lease. False: there is nothing to
  * end, without --ha or when it was refused. */

@@ -64,6 +64,9 @@ void shared_ledger_turn(struct daemon *daemon)
     if (shared == NULL || daemon->engine == NULL) {
         return;
     }
+    struct replica_view view;
+    replica_show(shared->replica, &view);
+    daemon->log_index = view.core.head.index;
     bool may = !shared->left && shared_ledger_may_send(daemon);
     shared_note_leading(shared, may);
     if (!may && !shared->suspended) {

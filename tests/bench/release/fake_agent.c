@@ -181,6 +181,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         break;
     case AGENT_DOWN_FORGET:
     case AGENT_DOWN_LOG_ACK:
+    case AGENT_DOWN_KEEPALIVE:
         fleet->ops->acknowledged(fleet->user);
         break;
     case AGENT_DOWN_RELAY:

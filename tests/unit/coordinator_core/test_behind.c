@@ -67,7 +67,9 @@ static void a_job_with_an_older_ledger_waits(void **state)
 {
     (void)state;
     struct script *s = stage_restored(2);
+    assert_false(core_is_behind(s->core));
     says_hello(s, 0, (struct generation){.number = 3, .nonce = 78});
+    assert_true(core_is_behind(s->core));
     says_hello(s, 1, (struct generation){.number = 3, .nonce = 78});
     expect_output(s, "");
     assert_string_equal(script_job_text(s, 1),

@@ -75,19 +75,20 @@ static void a_hello_has_a_range_of_protocols(void **state)
 {
     (void)state;
     const uint32_t own = AGENT_PROTOCOL_VERSION;
+    const uint32_t oldest = AGENT_PROTOCOL_OLDEST;
     char said[200];
     struct script *s = script_open(NULL);
     hello_of(s, 1, 1, 2);
     snprintf(said, sizeof said,
         "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 1 to 2, this "
-        "coordinator %u: install the same version of both\n",
-        own);
+        "coordinator %u to %u: install the same version of both\n",
+        oldest, own);
     expect_output(s, said);
     hello_of(s, 1, own + 1, own + 2);
     snprintf(said, sizeof said,
         "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol %u to %u, this "
-        "coordinator %u: install the same version of both\n",
-        own + 1, own + 2, own);
+        "coordinator %u to %u: install the same version of both\n",
+        own + 1, own + 2, oldest, own);
     expect_output(s, said);
     hello_of(s, 1, own, own + 2);
     expect_output(s, "welcome link 1: worker 1\n");
@@ -101,11 +102,11 @@ static void refuses_bad_hellos(void **state)
     (void)state;
     struct script *s = script_open(NULL);
     struct agent_up message = {.type = AGENT_UP_HELLO,
-        .hello = {.protocol_version = 9, .name = "a", .boot_nonce = 1, .slots = 1}};
+        .hello = {.protocol_version = 99, .name = "a", .boot_nonce = 1, .slots = 1}};
     step(s,
         &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
-    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 9, this "
-                     "coordinator 8: install the same version of both\n");
+    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 99, this "
+                     "coordinator 8 to 9: install the same version of both\n");
     join(s, 1, "", 1);
     expect_output(s,
         "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "

@@ -378,6 +378,7 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
         break;
     case AGENT_DOWN_REFUSED:
     case AGENT_DOWN_LOG_ACK:
+    case AGENT_DOWN_KEEPALIVE:
         fail_msg("the engine does not send type %d", (int)down->type);
     }
 }

@@ -244,6 +244,39 @@ static void a_silent_one_is_passed_over(void **state)
     close(fd);
 }
 
+static void count_end(struct rpc_call *call, cadre_status status, const char *text, void *user)
+{
+    (void)call;
+    assert_int_equal(status, CADRE_UNAVAILABLE);
+    assert_string_equal(text, "another one leads");
+    *(int *)user += 1;
+}
+
+static void another_one_is_taken_by_index(void **state)
+{
+    struct rig *rig = *state;
+    static const struct rpc_client_ops counting = {.on_status = count_end};
+    int ends = 0;
+    use_all(rig);
+    assert_int_equal(rpc_endpoints_count(rig->endpoints), SERVERS);
+    one_call(rig);
+    assert_string_equal(rig->answer, rig->peers[0].address);
+    /* Calls that the first one has not answered end, and its channel goes on. */
+    struct rpc_channel *first = rpc_endpoints_channel_at(rig->endpoints, 0);
+    const struct rpc_call_options options = {.path = UNARY, .ops = &counting, .user = &ends};
+    struct rpc_call *calls[2];
+    assert_int_equal(rpc_channel_call(first, &options, &calls[0], NULL), CADRE_OK);
+    assert_int_equal(rpc_channel_call(first, &options, &calls[1], NULL), CADRE_OK);
+    rpc_endpoints_use(rig->endpoints, 2);
+    rpc_channel_abort_calls(first, CADRE_UNAVAILABLE, "another one leads");
+    one_call(rig);
+    assert_string_equal(rig->answer, rig->peers[2].address);
+    assert_int_equal(ends, 2);
+    rpc_endpoints_use(rig->endpoints, 0);
+    one_call(rig);
+    assert_string_equal(rig->answer, rig->peers[0].address);
+}
+
 static void a_leader_in_the_list_is_followed(void **state)
 {
     struct rig *rig = *state;
@@ -365,6 +398,7 @@ int main(void)
         TEST(when_all_failed_it_says_so_and_goes_round_again),
         TEST(one_address_is_not_tried_again),
         TEST(a_silent_one_is_passed_over),
+        TEST(another_one_is_taken_by_index),
         TEST(a_leader_in_the_list_is_followed),
         TEST(a_leader_outside_the_list_is_added),
         TEST(a_leader_that_failed_is_not_followed_again),

@@ -49,7 +49,7 @@ static void names_of_every_kind_are_found(void **state)
         }
     }
     assert_null(reflection_symbol(&index, "cadre.v1.Jobs\0x", 15));
-    assert_int_equal(index.service_count, 5);
+    assert_int_equal(index.service_count, 6);
     reflection_index_free(&index);
 }
 

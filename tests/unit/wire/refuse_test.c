@@ -216,6 +216,8 @@ static void agent_up_fields(void **state)
     char *long_name = long_text(LIMIT_NAME_BYTES);
     BEND_AGENT(sample_agent_hello, hello.protocol_newest, 1, INVALID,
         "AgentHello.protocol_newest is 1; it must be from 2 to 4294967295");
+    BEND_AGENT(sample_agent_hello, hello.seen.cluster, 0, INVALID,
+        "AgentHello.seen_index is 13; it must be from 0 to 0");
     BEND_AGENT(sample_agent_hello, hello.name, "", INVALID, "AgentHello.name is empty");
     BEND_AGENT(sample_agent_hello, hello.slots, 0, INVALID, "AgentHello.slots is 0");
     BEND_AGENT(sample_agent_hello, hello.slots, 1025, INVALID, "AgentHello.slots is 1025");

@@ -7,6 +7,7 @@
 #include "cadre/v1/jobs.pb-c.h"
 #include "cadre/v1/task.pb-c.h"
 #include "common/pure/assert.h"
+#include "tests/unit/wire/samples_agent.h"
 #include "tests/unit/wire/samples_jobs.h"
 #include "tests/unit/wire/samples_trace.h"
 #include "tests/unit/wire/samples_values.h"
@@ -142,6 +143,7 @@ const struct sample samples[] = {
     {"agent_down log_ack", &kinds[KIND_agent_down], &log_ack},
     {"agent_down start, of a server", &kinds[KIND_agent_down], &start_server},
     {"agent_down forget", &kinds[KIND_agent_down], &forget},
+    {"agent_down keepalive", &kinds[KIND_agent_down], &keepalive},
     {"job_spec of a ps job", &kinds[KIND_job_spec], &spec_of_ps_job},
     {"job_info of a ps job", &kinds[KIND_job_info], &info_of_ps_job},
     {"job_spec", &kinds[KIND_job_spec], &sample_spec},

@@ -148,7 +148,8 @@ static void send_hello(struct agent *agent, struct agent_up *up)
         .kept_count =
             ps_memory_jobs(agent, agent->kept, AGENT_ENTRIES((size_t)agent->setup.core.slots)),
         .gpus = agent->setup.identity.gpus,
-        .seen = agent->term};
+        .seen = agent->term,
+        .seen_index = agent->log_index};
     agent->callbacks.send(agent->user, up);
 }
 

@@ -117,8 +117,9 @@ void agent_close(struct agent *agent, void (*done)(void *user), void *user);
  * After an error the task is as it was, and its keeper ends it unless a daemon connects. */
 cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const char *keeper,
     const char *socket, struct cadre_error *error);
-/* Sets the newest coordinator that was accepted, for every hello from now on. */
-void agent_set_term(struct agent *agent, const struct term *term);
+/* Sets the newest coordinator that was accepted, and the newest entry of the log that is known of
+ * it, for every hello from now on. */
+void agent_set_term(struct agent *agent, const struct term *term, uint64_t log_index);
 /* Whether anything is here that belongs to the cluster of that coordinator: a task that is not
  * forgotten, however it ended, or the memory of a parameter server. */
 bool agent_is_occupied(const struct agent *agent);

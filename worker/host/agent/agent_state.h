@@ -94,7 +94,8 @@ struct agent {
     char *name;
     char *host;
     char *mesh_host;
-    struct term term; /* of the coordinator that was accepted last */
+    struct term term;   /* of the coordinator that was accepted last */
+    uint64_t log_index; /* highest in that term */
     void *core_memory;
     struct agent_core *core;
     struct agent_action *actions;

@@ -132,9 +132,10 @@ static cadre_status new_agent(
     return CADRE_OK;
 }
 
-void agent_set_term(struct agent *agent, const struct term *term)
+void agent_set_term(struct agent *agent, const struct term *term, uint64_t log_index)
 {
     agent->term = *term;
+    agent->log_index = log_index;
 }
 
 bool agent_is_occupied(const struct agent *agent)

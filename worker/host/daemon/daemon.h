@@ -35,6 +35,7 @@ struct worker_counts {
 struct http_server;
 struct isolation;
 struct link_callbacks;
+struct silence;
 struct slot_gpus;
 struct task_files;
 struct cache_check;
@@ -54,6 +55,8 @@ struct daemon {
     uint32_t protocol; /* version of the stream, as the welcome has it */
     bool was_linked;
     struct term term;                 /* the newest coordinator that was accepted */
+    uint64_t log_index;               /* the highest that is known in that term */
+    struct silence *silence;          /* silence.c */
     uint64_t reported_certificate_us; /* the expiry that the coordinator was sent */
     bool ready_file_written;          /* the ready file is ours */
     uint64_t opened_us; /* the stream */

@@ -12,6 +12,7 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/mesh_host.h"
+#include "worker/host/daemon/silence.h"
 
 /* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
 #define RETRY_MIN_US (50 * CADRE_US_PER_MS)
@@ -116,17 +117,23 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         rpc_call_abort(call, error.code, error.text);
         return;
     }
+    silence_frame(daemon);
     if (down.type == AGENT_DOWN_LOG_ACK) {
         daemon->link_callbacks->log_acked(daemon, &down.log_ack);
         return;
     }
+    if (down.type == AGENT_DOWN_KEEPALIVE) {
+        term_note_index(daemon, daemon->linked ? down.keepalive.log_index : 0);
+        return;
+    }
     if (down.type == AGENT_DOWN_WELCOME) {
         if (protocol_accept(daemon, &down.welcome, &error) != CADRE_OK ||
-            term_accept(daemon, &down.welcome.term, &error) != CADRE_OK) {
+            term_accept(daemon, &down.welcome, &error) != CADRE_OK) {
             rpc_call_abort(call, error.code, error.text);
             return;
         }
         on_welcome(daemon, &down.welcome);
+        silence_limit(daemon, down.welcome.silence_us);
         find_mesh_host(daemon);
     }
     agent_down(daemon->agent, &down);
@@ -205,6 +212,7 @@ static void open_stream(struct daemon *daemon)
         reconnect_after_pause(daemon);
         return;
     }
+    silence_frame(daemon); /* from here on an answer is waited for */
     agent_link_up(daemon->agent);
 }
 

@@ -28,8 +28,12 @@ struct daemon;
 
 /* Loads daemon->term, when the agent is open. */
 cadre_status term_load(struct daemon *daemon, struct cadre_error *error);
-/* Accepts this coordinator from now on. FAILED_PRECONDITION: it is older, another one with the
- * same number, or of another cluster. */
-cadre_status term_accept(struct daemon *daemon, const struct term *term, struct cadre_error *error);
+/* Accepts the coordinator that sent the welcome from now on; its term is on the disk, as far as
+ * that has room, when this returns. FAILED_PRECONDITION: it is older, another one with the same
+ * number, or of another cluster. */
+cadre_status term_accept(
+    struct daemon *daemon, const struct agent_welcome *welcome, struct cadre_error *error);
+/* The log of the coordinators has this entry, as the accepted one says. In memory only. */
+void term_note_index(struct daemon *daemon, uint64_t log_index);
 
 #endif

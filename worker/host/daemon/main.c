@@ -22,6 +22,7 @@
 #include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/removal.h"
+#include "worker/host/daemon/silence.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/mesh_host.h"
@@ -254,6 +255,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(rpc_endpoints_open(
         daemon->loop, daemon->options.coordinator, &options, &daemon->endpoints, error));
     daemon->channel = rpc_endpoints_channel(daemon->endpoints);
+    CADRE_TRY(silence_open(daemon, error));
     CADRE_TRY(metrics_open(daemon, error));
     CADRE_TRY(cache_check_open(daemon, error));
     CADRE_TRY(open_agent(daemon, error));
@@ -282,6 +284,7 @@ static void close_loop(struct daemon *daemon)
     uv_timer_stop(&daemon->drain);
     agent_close(daemon->agent, on_agent_closed, daemon); /* kills tasks, then forgets each */
     tasks_free_all(daemon);
+    silence_close(daemon);
     rpc_endpoints_close(daemon->endpoints);
     (void)rpc_loop_run_until(daemon->loop, &daemon->agent_closed, CADRE_TIME_NEVER);
     file_work_pool_wait(&daemon->file_pool);
@@ -310,6 +313,7 @@ static void close_daemon(struct daemon *daemon)
         close_loop(daemon);
     }
     usage_report_free(daemon->usage_report);
+    silence_free(daemon->silence);
     isolation_close(daemon->isolation);
     slot_gpus_close(daemon->gpus);
     free(daemon->blob_dir);
