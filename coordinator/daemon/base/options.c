@@ -86,8 +86,9 @@ static const struct option_row rows[] = {
                 "leads. At least twice as long as etcd needs to elect a leader of its own, which "
                 "takes 1 to 2 s unless its election timeout is lowered; the same for all."},
     {ROW(BYTES, "ha-snapshot-bytes", ha.snapshot_bytes, "BYTES", "64MiB"), .min = 4096,
-        .help = "The one that leads makes a snapshot of the ledger in the contents' folder when the "
-                "log in etcd has grown by so much."},
+        .help =
+            "The one that leads makes a snapshot of the ledger in the contents' folder when the "
+            "log in etcd has grown by so much."},
     {ROW(DURATION, "ha-snapshot-every", ha.snapshot_us, "TIME", "1h"), .min = 1000000,
         .help = "Or after so long. Entries before a snapshot are removed from etcd, but for those "
                 "of --ha-keep."},
