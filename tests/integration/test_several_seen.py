@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 
-from client import SUCCEEDED
+from client import Client, SUCCEEDED, coordinators_pb2
 from cluster import clean_environment, program, script
 from exposition import Metrics
 from learning import FAST, FAST_WORKER
@@ -54,12 +54,32 @@ def test_pages():
         wait_for("all is well", lambda: all(is_well(one) for one in cluster.coordinators))
 
 
+def states(daemon):
+    """What it says of all coordinators, whether it leads or not."""
+    client = Client(daemon.address)
+    try:
+        listed = client.coordinators.List(coordinators_pb2.ListCoordinatorsRequest(), timeout=HANG_S).coordinators
+        return {one.name: one.state for one in listed}
+    finally:
+        client.close()
+
+
 def test_the_list():
     with Several(workers=0, coordinator=FAST) as cluster:
         leader = cluster.leader()
-        shown = json.loads(cluster.cadre("coordinators", "-c", leader.address, "--json").stdout)["coordinators"]
+        wanted = {one.name: "leading" if one is leader else "follower" for one in cluster.coordinators}
+        for one in cluster.coordinators:
+            wait_for(f"{one.name} knows all", lambda one=one: states(one) == wanted)
+        shown = json.loads(cluster.cadre("coordinators", "--json").stdout)["coordinators"]
+        check_equal([one["name"] for one in shown], sorted(wanted), "their names")
         check_equal([one["name"] for one in shown if one["leader"]], [leader.name], "who leads")
-        check_in("leading", cluster.cadre("coordinators", "-c", leader.address).stdout.decode(), "the table")
+        check_in("leading", cluster.cadre("coordinators").stdout.decode(), "the table")
+        leader.kill()
+        after = cluster.leader(but=leader)
+        wait_for("it is away", lambda: states(after) == wanted | {leader.name: "away", after.name: "leading"})
+        shown = json.loads(cluster.cadre("coordinators", "--json").stdout)["coordinators"]
+        check_equal([one["name"] for one in shown if one["leader"]], [after.name], "who leads now")
+        leader.start()
 
 
 def numbered(count):

@@ -115,6 +115,9 @@ static void on_suspend(void *user)
 {
     struct shared_ledger *shared = user;
     struct replica_view view;
+    if (shared->left) {
+        return; /* it sends nothing because it ends */
+    }
     replica_show(shared->replica, &view);
     log_event(LOG_LEVEL_ERROR, "ledger",
         "etcd does not answer: jobs do the steps that are admitted, and nothing else is sent, "

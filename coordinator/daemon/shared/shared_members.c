@@ -14,7 +14,7 @@
 #define FOLDER     "member/"
 #define FOLDER_END "member0" /* the first key behind it */
 
-/* Three leases of leadership, within these bounds. */
+/* The lease of leadership, within these bounds. */
 #define PERIOD_MIN_US CADRE_US_PER_S
 #define PERIOD_MAX_US (10 * CADRE_US_PER_S)
 #define AWAY_PERIODS  3 /* in which it wrote nothing: it is not there */
@@ -217,7 +217,7 @@ cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the list of coordinators");
     }
-    uint64_t period_us = 3 * daemon->options.ha.lease_us;
+    uint64_t period_us = daemon->options.ha.lease_us;
     members->daemon = daemon;
     members->etcd = etcd;
     members->describe = describe;

@@ -17,11 +17,10 @@ void shared_metrics_show(struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_coordinator_leads", EXPOSITION_GAUGE,
         "1 while this coordinator leads and may send, else 0; of all of a cluster one leads.",
         leads ? 1 : 0);
-    if (daemon->shared == NULL) {
-        return;
+    struct replica_view view = {.failure = ""};
+    if (daemon->shared != NULL) { /* else all of it is 0, and alerts find it */
+        shared_ledger_show(daemon, &view);
     }
-    struct replica_view view;
-    shared_ledger_show(daemon, &view);
     exposition_one_count(out, "cadre_coordinator_term", EXPOSITION_GAUGE,
         "Number of the newest leadership that this coordinator knows.", view.core.leader.term);
     exposition_one_count(out, "cadre_coordinator_log_applied_index", EXPOSITION_GAUGE,
@@ -30,7 +29,8 @@ void shared_metrics_show(struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_coordinator_log_head_index", EXPOSITION_GAUGE,
         "Newest entry of the shared log that this coordinator knows.", view.core.head.index);
     exposition_one(out, "cadre_coordinator_time_to_send_seconds", EXPOSITION_GAUGE,
-        "How long this coordinator may still send if etcd does not answer; 0: it does not lead.",
+        "How long this coordinator may still send if etcd does not answer; 0: it does not lead, or "
+        "leads alone.",
         seconds_to_send(daemon));
     exposition_one_count(out, "cadre_coordinator_etcd_failures_total", EXPOSITION_COUNTER,
         "Requests to etcd that failed or had no answer in time.", view.failures);
