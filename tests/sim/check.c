@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "truth.h"
 
 typedef unsigned long long ull;
 
@@ -239,7 +240,7 @@ static bool is_alive(const struct sim *sim, const struct job *job, uint32_t but)
 
 /* Rule 21: a task that runs, and whose daemon was not silent for longer than the patience, is given
  * up only so that others go on. Excluded: a task that is alone, or at its end. */
-static void check_lost(struct sim *sim, const struct job *job, const struct core_record *record)
+void check_lost(struct sim *sim, const struct job *job, const struct core_record *record)
 {
     uint32_t index = job->processes[record->task_exit.slot];
     const struct process *process = index == SIM_NONE ? NULL : &sim->processes[index];
@@ -293,7 +294,9 @@ void check_record(struct sim *sim, struct job *job, const struct core_record *re
 {
     switch (record->type) {
     case CORE_RECORD_TASK_EXIT:
-        check_lost(sim, job, record);
+        if (sim->scenario.replicas == 0) { /* else it was, when it was decided */
+            check_lost(sim, job, record);
+        }
         break;
     case CORE_RECORD_PLAN:
         check_plan_record(sim, job, record);

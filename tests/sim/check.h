@@ -44,6 +44,8 @@ void check_started(struct sim *sim, const struct job *job);
 void check_drains(struct sim *sim);
 /* ONCE, CONSUMED, CKPT_TIMELINE, GEN_UP, ... when a record is written. */
 void check_record(struct sim *sim, struct job *job, const struct core_record *record);
+/* REWIND, when the end of a task is recorded. */
+void check_lost(struct sim *sim, const struct job *job, const struct core_record *record);
 /* GEN_UP, PERSIST, RANKS, PS_JOB. */
 void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan);
 /* ARRIVED, PERSIST, HALT, END, PUBLISHED. */

@@ -4,6 +4,7 @@
  * position of a plan, or before a checkpoint, is durable with it, because from there on no task
  * reports it again. */
 #include "sim.h"
+#include "truth.h"
 
 typedef unsigned long long ull;
 

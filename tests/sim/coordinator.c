@@ -5,27 +5,34 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "replicas/replicas.h"
 #include "sim.h"
 
 #define TICKS_MAX 10000
 
-void coordinator_drop_turn(struct sim *sim)
+void coordinator_drop_placements(struct coordinator *c)
 {
-    struct coordinator *c = &sim->coordinator;
     for (size_t i = 0; i < c->turn.count; i++) {
         placements_drop(&c->placements[i]);
     }
     c->turn.count = 0;
 }
 
+void coordinator_drop_turn(struct sim *sim)
+{
+    coordinator_drop_placements(&sim->coordinator);
+}
+
 void coordinator_boot(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     uint32_t agents = sim->scenario.agents;
+    /* A mutant submits jobs again and again. */
+    uint32_t times = sim->scenario.replicas > 0 ? 16 : 1;
     struct core_options options = {
         .limits = {.workers_max = agents > 1000 ? agents + 64 : 4 * agents,
-            .jobs_max = SCENARIO_JOBS_MAX,
-            .tasks_max = sim->scenario.job_count * sim->scenario.slots_total},
+            .jobs_max = times * SCENARIO_JOBS_MAX,
+            .tasks_max = times * sim->scenario.job_count * sim->scenario.slots_total},
         .seed = prng_next(&sim->prng),
         .lease_us = SCENARIO_LEASE_US,
         .rewind_us = mutant_goes_on(sim, MUTANT_LEASE_ALONE) ? 0 : SCENARIO_REWIND_US,
@@ -72,7 +79,8 @@ uint64_t coordinator_now(const struct sim *sim)
 
 bool coordinator_takes_calls(const struct sim *sim)
 {
-    return !sim->coordinator.hold.held && !sim->coordinator.pause.on;
+    return sim->coordinator.core != NULL && !sim->coordinator.hold.held &&
+           !sim->coordinator.pause.on;
 }
 
 static bool is_lost(struct sim *sim, const struct core_record *record)
@@ -156,6 +164,10 @@ static void fail(struct sim *sim, const struct cadre_error *error)
 void coordinator_sync(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
+    if (sim->scenario.replicas > 0) {
+        coordinator_open_turn(sim); /* its end appends what is due */
+        return;
+    }
     struct cadre_error error;
     cadre_status status = store_can_write(sim, &error);
     if (status == CADRE_RESOURCE_EXHAUSTED) {
@@ -240,11 +252,10 @@ static void note_welcomed(struct sim *sim, const struct core_action *action)
 
 static void note_started(struct sim *sim, struct job *job)
 {
-    const struct coordinator *c = &sim->coordinator;
-    uint64_t left_us = c->away_until_us > sim->now_us ? c->away_until_us - sim->now_us : 0;
+    uint64_t left_us = sim->away_until_us > sim->now_us ? sim->away_until_us - sim->now_us : 0;
     if (job->stored->first_us == 0) {
         job->begun_us = sim->now_us;
-        job->away_us = c->away_us > left_us ? c->away_us - left_us : 0;
+        job->away_us = sim->away_us > left_us ? sim->away_us - left_us : 0;
     }
 }
 
@@ -253,6 +264,9 @@ static void note_action(struct sim *sim, size_t index)
     struct coordinator *c = &sim->coordinator;
     const struct core_action *action = &c->turn.items[index];
     check_keeps(sim, action);
+    if (sim->scenario.replicas > 0) {
+        check_gives_up(sim, action);
+    }
     if (action->type == CORE_ACTION_WELCOME) {
         note_welcomed(sim, action);
     } else if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {
@@ -273,7 +287,7 @@ static uint64_t core_time(struct sim *sim)
                                                                 : coordinator_now(sim);
 }
 
-static void open_turn(struct sim *sim)
+void coordinator_open_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     if (!c->pending_update_open) {
@@ -302,7 +316,7 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     }
     bool whole = sim->scenario.agents <= SIM_SWEEP_MAX || sim->core_events % SIM_SWEEP_EVERY == 0;
     check_cores(sim, SIM_NONE, whole);
-    open_turn(sim);
+    coordinator_open_turn(sim);
 }
 
 /* Ticks that are due at once, within the turn. */
@@ -387,13 +401,22 @@ static uint64_t wakes_at(const struct sim *sim)
 
 void coordinator_turn_end(struct sim *sim)
 {
-    struct coordinator *c = &sim->coordinator;
     tick_while_due(sim);
+    if (sim->scenario.replicas > 0) {
+        replica_turn_ends(sim);
+        return;
+    }
     if (!commit_turn(sim)) {
         return;
     }
     check_drains(sim);
-    send_turn(sim, &c->turn);
+    send_turn(sim, &sim->coordinator.turn);
+    coordinator_turn_ended(sim);
+}
+
+void coordinator_turn_ended(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
     coordinator_drop_turn(sim);
     c->pending_update_open = false;
     uint64_t wake_us = wakes_at(sim);
@@ -407,7 +430,7 @@ void coordinator_catches_up(struct sim *sim, uint64_t since_us)
 {
     uint64_t now_us = sim->now_us;
     uint64_t wake_us = wakes_at(sim);
-    open_turn(sim);
+    coordinator_open_turn(sim);
     sim->now_us = since_us;
     while (sim->broken == NULL && !sim->coordinator.hold.held && wake_us < now_us) {
         sim->now_us = wake_us > sim->now_us ? wake_us : sim->now_us;

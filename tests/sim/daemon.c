@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "replicas/replicas.h"
 #include "sim.h"
 
 /* Processes of an older daemon of this host. */
@@ -84,6 +85,10 @@ void agent_boot(struct sim *sim, uint32_t agent)
         }
     }
     schedule(sim, draw(sim, 0, 1000), ON_AGENT_CONNECT, agent, a->incarnation, 0);
+    if (sim->scenario.replicas > 0) {
+        schedule(
+            sim, draw(sim, 1, sim->scenario.log_lease_us), ON_AGENT_ASKS, agent, a->incarnation, 0);
+    }
 }
 
 void agent_connect(struct sim *sim, uint32_t agent)
@@ -93,7 +98,12 @@ void agent_connect(struct sim *sim, uint32_t agent)
         schedule(sim, a->blocked_us - sim->now_us, ON_AGENT_CONNECT, agent, a->incarnation, 0);
         return;
     }
-    link_open(sim, agent);
+    uint32_t replica = sim->scenario.replicas > 0 ? replicas_choose(sim, agent) : 0;
+    if (replica == SIM_NONE) {
+        schedule(sim, draw(sim, 20000, 200000), ON_AGENT_CONNECT, agent, a->incarnation, 0);
+        return;
+    }
+    link_open(sim, agent, replica);
     agent_step(sim, agent, &(struct agent_event){.type = AGENT_EVENT_LINK_UP}, NULL);
 }
 
@@ -264,7 +274,8 @@ static void mutate_relayed(struct sim *sim, struct agent_relay_up *relay_up)
 {
     struct task_report *report = &relay_up->up.report;
     if (relay_up->up.type == TASK_UP_HELLO && relay_up->up.hello.generation.number > 0 &&
-        mutant_goes_on(sim, MUTANT_HELLO_WATERMARK_IGNORED)) {
+        (mutant_goes_on(sim, MUTANT_HELLO_WATERMARK_IGNORED) ||
+            mutant_goes_on(sim, MUTANT_WATERMARK_OF_COPY))) {
         relay_up->up.hello.released = 0;
     }
     if (relay_up->up.type != TASK_UP_REPORT) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The faults of the cluster. */
 #include "sim.h"
+#include "truth.h"
 
 /* Their daemons may have received the last message a lease before. */
 #define SILENT_US (SCENARIO_ORPHAN_US - SCENARIO_LEASE_US)
@@ -26,10 +27,9 @@ void agent_touch(struct sim *sim, uint32_t agent)
  * than it keeps tasks. */
 void coordinator_is_away(struct sim *sim, uint64_t length_us)
 {
-    struct coordinator *c = &sim->coordinator;
     uint64_t until_us = sim->now_us + length_us;
-    c->away_us += length_us;
-    c->away_until_us = until_us > c->away_until_us ? until_us : c->away_until_us;
+    sim->away_us += length_us;
+    sim->away_until_us = until_us > sim->away_until_us ? until_us : sim->away_until_us;
     for (uint32_t i = 0; i < sim->scenario.agents && length_us > SILENT_US; i++) {
         agent_touch(sim, i);
     }
@@ -425,19 +425,7 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
             agent_boot(sim, agent);
         }
         break;
-    case FAULT_KINDS:
+    default: /* of several coordinators: fault_replicas.c */
         break;
-    }
-}
-
-void client_cancels(struct sim *sim, uint32_t index)
-{
-    struct job *job = &sim->jobs[index];
-    if (!coordinator_takes_calls(sim)) {
-        schedule(sim, 500000, ON_CANCEL, index, 0, 0);
-    } else if ((job->answered || sim->lied) && job->id.n != 0) {
-        job->cancel_asked = true;
-        coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
-                                  .cancel = {.call = {CANCEL_CALLS + index}, .job = job->id}});
     }
 }

@@ -2,6 +2,7 @@
  * How a process gets its state: alone and warm until the job has room for it, from a checkpoint, or
  * from the source of a plan. */
 #include "sim.h"
+#include "truth.h"
 
 typedef unsigned long long ull;
 

@@ -3,6 +3,7 @@
 
 #include "common/pure/assert.h"
 #include "sim.h"
+#include "truth.h"
 
 typedef unsigned long long ull;
 

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "replicas/replicas.h"
 #include "sim.h"
+#include "truth.h"
 
 #define STALL_FIRST_US 1000000
 #define STALL_AGAIN_US 5000000
@@ -57,6 +59,15 @@ static uint32_t process_of(
     return index;
 }
 
+/* The steps behind its position are its own. */
+static void counts(struct sim *sim, struct job *job, const struct mesh *mesh)
+{
+    check_source(sim, job, mesh);
+    if (mesh->resume < job->plan->steps) {
+        truth_plan(job, mesh->resume, mesh->generation.number);
+    }
+}
+
 uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view *view)
 {
     uint32_t index = sim->mesh_count++;
@@ -86,17 +97,37 @@ uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view 
             return index;
         }
         sim->members[first + rank] = process;
-        if (!left) {
+        if (!left && sim->scenario.replicas == 0) {
             sim->processes[process].listed_in = index;
             sim->processes[process].listed_rank = rank;
         }
         mesh->broken |= left || sim->processes[process].program == PROGRAM_DEAD;
     }
-    check_source(sim, job, mesh);
-    if (view->resume < job->plan->steps) {
-        truth_plan(job, view->resume, view->generation.number);
+    if (sim->scenario.replicas == 0) {
+        counts(sim, job, mesh);
     }
     return index;
+}
+
+void mesh_recorded(struct sim *sim, struct job *job, struct generation generation)
+{
+    uint32_t index = mesh_find(sim, (uint32_t)(job - sim->jobs), generation);
+    if (index == SIM_NONE || sim->meshes[index].recorded) {
+        return; /* its coordinator ended before it made a message of it */
+    }
+    struct mesh *mesh = &sim->meshes[index];
+    mesh->recorded = true;
+    for (uint32_t rank = 0; rank < mesh->count; rank++) {
+        struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
+        process->listed_in = index;
+        process->listed_rank = rank;
+        mesh->broken |= process->program == PROGRAM_DEAD;
+    }
+    counts(sim, job, mesh);
+    replicas_set_mesh(sim, mesh->job, index);
+    job->meshes++;
+    job->planned = true;
+    sim->planned_us = sim->now_us;
 }
 
 /* ---- forming ---- */

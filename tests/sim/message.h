@@ -7,6 +7,7 @@
 
 struct message {
     uint32_t references;
+    uint64_t term;        /* of several coordinators: in which the sender leads */
     struct message *next; /* in the pool */
     union {
         struct agent_up up;

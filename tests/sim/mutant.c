@@ -95,6 +95,23 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_CREATION_RENAMED] = {"creation-renamed", "LAYOUT", 3, "creations"},
     [MUTANT_CREATION_UNSAVED] = {"creation-unsaved", "LAYOUT", 3, "creations"},
     [MUTANT_LAYOUT_UNSENT] = {"layout-unsent", "LAYOUT", 3, "creations"},
+    [MUTANT_NO_GUARD] = {"ha-no-guard", "ONE_LINE, TERM_UP, GEN_UP, TWICE, IDS", 6, "replicas"},
+    [MUTANT_LOOK_THEN_PUT] = {"ha-look-then-put", "ONE_LINE, TERM_UP", 6, "replicas"},
+    [MUTANT_SENT_AS_NEW] = {"ha-sent-as-new", "TWICE, GEN_UP, IDS, ONE_LINE", 6, "replicas"},
+    [MUTANT_NO_REQUEST_ID] = {"ha-no-request-id", "TWICE", 6, "replicas"},
+    [MUTANT_SAID_BEFORE_LOG] = {"ha-said-before-log", "SAID", 6, "replicas"},
+    [MUTANT_RESET_AT_ONCE] = {"ha-reset-at-once", "SAID, KEEP", 6, "replicas"},
+    [MUTANT_TASK_END_AT_ONCE] = {"ha-task-end-at-once", "PERSIST, SAID", 6, "replicas"},
+    [MUTANT_RELEASE_OVERTAKES] = {"ha-release-overtakes", "PERSIST, HALT", 6, "replicas"},
+    [MUTANT_OWN_COPY] = {"ha-own-copy", "ONE_LINE, GEN_UP", 6, "replicas"},
+    [MUTANT_GAP_APPLIED] = {"ha-gap-applied", "ONE_LINE", 6, "replicas"},
+    [MUTANT_TERM_UNLOOKED] = {"ha-term-unlooked", "TERM_DOWN, TERM", 6, "replicas"},
+    [MUTANT_TIME_FROM_ANSWER] = {"ha-time-from-answer", "BOTH", 6, "replicas"},
+    [MUTANT_TIME_UNCHECKED] = {"ha-time-unchecked", "BOTH", 6, "replicas"},
+    [MUTANT_SUSPENDED_TIMERS] = {"ha-suspended-timers", "GIVEN_UP, REWIND, TRUTH", 6, "replicas"},
+    [MUTANT_WATERMARK_OF_COPY] = {"ha-watermark-of-copy", "TRUTH, PROGRESS, HALT", 6, "replicas"},
+    [MUTANT_TAIL_BEHIND] = {"ha-tail-behind", "END, CONSUMED, ADMIT, PROGRESS", 6, "replicas"},
+    [MUTANT_STATE_KEPT] = {"ha-state-kept", "ONE_LINE", 6, "replicas"},
 };
 
 bool mutant_acts(struct sim *sim, enum mutant mutant)

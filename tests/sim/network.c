@@ -4,6 +4,7 @@
  * direction may become silent: its messages arrive late, or never when the link breaks first. */
 #include <stdlib.h>
 
+#include "replicas/replicas.h"
 #include "sim.h"
 
 static uint64_t arrival_us(struct sim *sim, const struct link *link, bool mute, uint64_t *last_us)
@@ -16,7 +17,7 @@ static uint64_t arrival_us(struct sim *sim, const struct link *link, bool mute, 
     return *last_us;
 }
 
-void link_open(struct sim *sim, uint32_t agent)
+void link_open(struct sim *sim, uint32_t agent, uint32_t replica)
 {
     sim->links = grown(sim->links, &sim->link_capacity, sim->link_count + 1, sizeof(*sim->links));
     struct agent *a = &sim->agents[agent];
@@ -24,6 +25,9 @@ void link_open(struct sim *sim, uint32_t agent)
     sim->links[a->link] = (struct link){.agent = agent,
         .incarnation = a->incarnation,
         .second = sim->second.runs && one_in(sim, 2),
+        .replica = replica,
+        .leadership =
+            sim->scenario.replicas > 0 ? replica_of(sim, replica)->coordinator.incarnation : 0,
         .agent_open = true,
         .coordinator_open = true};
 }

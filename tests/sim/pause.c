@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Machines and daemons that are paused: their events wait until they continue. A stopped process
  * then finds its clock far ahead; the clock of a suspended machine stopped with it. */
+#include "replicas/replicas.h"
 #include "sim.h"
 
 static bool is_of_coordinator(enum happening_type type)
@@ -42,6 +43,12 @@ static uint32_t agent_of(const struct sim *sim, const struct happening *happenin
 static const struct pause *pause_of(const struct sim *sim, const struct happening *happening)
 {
     static const struct pause none = {0};
+    if (sim->scenario.replicas > 0) {
+        const struct pause *its = replicas_pause_of(sim, happening);
+        if (its != NULL || is_of_coordinator(happening->type)) {
+            return its != NULL ? its : &none;
+        }
+    }
     if (is_of_coordinator(happening->type)) {
         return &sim->coordinator.pause;
     }
@@ -90,6 +97,14 @@ static void coordinator_pauses(struct sim *sim)
         (unsigned long long)c->pause.until_us);
 }
 
+void pause_replica(struct sim *sim, uint32_t r, uint64_t length_us)
+{
+    struct pause *pause = &replica_of(sim, r)->pause;
+    begin(sim, pause, SIM_NONE - 1 - r, length_us);
+    trace(sim, "c%u%s is paused until %llu", r, pause->suspended ? "'s machine" : "",
+        (unsigned long long)pause->until_us);
+}
+
 static void agent_pauses(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
@@ -107,7 +122,7 @@ static void agent_pauses(struct sim *sim, uint32_t agent)
 void pause_begins(struct sim *sim, uint32_t which)
 {
     uint32_t agent = which % sim->scenario.agents;
-    if (one_in(sim, 2)) {
+    if (sim->scenario.replicas == 0 && one_in(sim, 2)) {
         if (!sim->coordinator.pause.on) {
             coordinator_pauses(sim);
         }

@@ -21,6 +21,8 @@ struct pause {
 
 /* Pauses the coordinator, a daemon or a machine, drawn by `which`. */
 void pause_begins(struct sim *sim, uint32_t which);
+/* Pauses one of several coordinators. */
+void pause_replica(struct sim *sim, uint32_t replica, uint64_t length_us);
 /* The pause of this number is over. */
 void pause_ends(struct sim *sim, uint32_t agent, uint32_t number);
 /* True: its machine or daemon is paused; the event waits until that continues. */

@@ -2,6 +2,7 @@
  * A task's process: its start and end, its socket, and the production task core in it, whose
  * actions are executed here. */
 #include "common/pure/assert.h"
+#include "replicas/replicas.h"
 #include "sim.h"
 
 /* Shorter than the runtime's second, as its steps are. */
@@ -407,6 +408,9 @@ void process_happens(struct sim *sim, const struct happening *happening)
     switch (happening->type) {
     case ON_FRAME_DOWN:
         if (process->socket == happening->a) {
+            if (sim->scenario.replicas > 0) {
+                check_term(sim, index, happening->message);
+            }
             process_receive(sim, index, &happening->message->down.relay_down.down);
         }
         break;

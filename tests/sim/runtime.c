@@ -5,6 +5,7 @@
 
 #include "common/pure/assert.h"
 #include "sim.h"
+#include "truth.h"
 
 #define STALL_FIRST_US 1000000
 #define STALL_AGAIN_US 5000000

@@ -19,7 +19,8 @@ trap 'rm -rf "$folder"' EXIT
 "$other" -std=c11 -O0 -D_GNU_SOURCE "-DCADRE_VERSION=\"$4\"" -I"$source" -I"$source/common/include" \
     -isystem "$5" "$5"/*/v1/*.pb-c.c "$5"/grpc/health/v1/*.pb-c.c "$5"/tensorflow/*.pb-c.c "$source"/common/wire/*.c \
     "$source"/common/pure/*.c "$source"/common/model/*.c \
-    "$source"/coordinator/core/*/*.c "$source"/coordinator/engine/hold.c \
+    "$source"/coordinator/core/*/*.c "$source"/coordinator/leadership/*.c "$source"/coordinator/engine/hold.c \
+    "$source"/coordinator/engine/lagging.c \
     "$source"/coordinator/engine/outdated.c "$source"/coordinator/engine/synced_first.c \
     "$source"/coordinator/engine/placements.c \
     "$source"/coordinator/engine/messages*.c "$source"/coordinator/engine/members_sent.c \
@@ -30,9 +31,14 @@ trap 'rm -rf "$folder"' EXIT
     "$source"/worker/library/ps/server/backup_record.c \
     "$source"/worker/library/runtime/state/create/variable_name.c \
     "$source"/worker/library/runtime/variables/variable_list.c \
-    "$source"/worker/core/*.c "$source"/tests/sim/*.c -lprotobuf-c -o "$folder/sim"
-one=$("$sim" --workers 16 --seeds 0:100 | grep '^digest')
-two=$("$folder/sim" --workers 16 --seeds 0:100 | grep '^digest')
+    "$source"/worker/core/*.c "$source"/tests/sim/*.c "$source"/tests/sim/replicas/*.c \
+    "$source"/tests/sim/leadership/store.c -lprotobuf-c -o "$folder/sim"
+digests() {
+    "$1" --workers 16 --seeds 0:100 | grep '^digest'
+    "$1" --workers 4 --seeds 7000000000:7000000100 | grep '^digest'
+}
+one=$(digests "$sim")
+two=$(digests "$folder/sim")
 echo "$3: $one"
 echo "$other: $two"
 test "$one" = "$two"

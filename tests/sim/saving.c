@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "truth.h"
 
 #define SAVE_AGAIN_US 2000000
 

@@ -205,6 +205,13 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_PAUSE] = {3, 4},
         [FAULT_SECOND] = {6, 2},
         [FAULT_SUPERSEDE] = {4, 2},
+        [FAULT_KILL_LEADER] = {3, 4},
+        [FAULT_LATE] = {3, 4},
+        [FAULT_CUT_STORE] = {3, 4},
+        [FAULT_CUT_LEADER] = {4, 3},
+        [FAULT_NO_QUORUM] = {4, 3},
+        [FAULT_SLOW_COPY] = {4, 3},
+        [FAULT_HAND_OVER] = {4, 3},
     };
     if (prng_chance(prng, 1, kinds[kind].one_in)) {
         for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {
@@ -220,7 +227,10 @@ static void draw_faults(struct scenario *s, struct prng *prng, int world)
         draw_kind(s, kind >= FAULT_RESTART ? &apart : prng, (enum fault_kind)kind);
     }
     int end = world > 1 ? FAULT_JOIN : world > 0 ? FAULT_SUPERSEDE : FAULT_FULL;
-    for (int kind = FAULT_FULL; kind < end; kind++) {
+    for (int kind = FAULT_FULL; kind < (world > 5 ? FAULT_KINDS : end); kind++) {
+        if (kind == FAULT_JOIN) {
+            continue;
+        }
         struct prng own = {prng_mix(apart.state ^ (uint64_t)kind)};
         draw_kind(s, &own, (enum fault_kind)kind);
     }
@@ -236,6 +246,7 @@ static void scenario_clear(struct scenario *scenario, uint32_t agents)
     scenario->heal_us = 8000000;
     scenario->coordinator_ppm = 0;
     scenario->lie_us = 0;
+    scenario->replicas = 0;
     scenario->terse = false;
     memset(scenario->ppm, 0, agents * sizeof(scenario->ppm[0]));
 }
@@ -394,8 +405,27 @@ static void draw_lie(struct scenario *s, struct prng prng)
     s->lie_shows_us = s->lie_us + between(&prng, 10000, s->heal_us / 2);
 }
 
-static const uint64_t firsts[] = {
-    0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES, SCENARIO_KEEPS, SCENARIO_LIES};
+/* Drawn apart, too. */
+static void draw_replicas(struct scenario *s, struct prng prng)
+{
+    static const uint32_t counts[] = {3, 3, 3, 3, 2, 5};
+    static const uint64_t leases_us[] = {300000, 1000000, 3000000};
+    prng.state = prng_mix(prng.state ^ 1005);
+    s->replicas = counts[prng_uniform(&prng, 6)];
+    s->log_lease_us = leases_us[prng_uniform(&prng, 3)];
+    s->log_delay_us = between(&prng, s->log_lease_us / 2000, s->log_lease_us / 60);
+    s->log_slow_in = prng_chance(&prng, 1, 3) ? (uint32_t)between(&prng, 10, 100) : 0;
+    s->log_loses_in = prng_chance(&prng, 1, 3) ? (uint32_t)between(&prng, 8, 200) : 0;
+    s->clocks_in_bound = !prng_chance(&prng, 1, 5);
+    uint64_t bound = s->clocks_in_bound ? SCENARIO_PPM_MAX : 20 * SCENARIO_PPM_MAX;
+    for (uint32_t r = 0; r < SCENARIO_REPLICAS_MAX; r++) {
+        s->replica_ppm[r] = (int32_t)between(&prng, 0, 2 * bound) - (int32_t)bound;
+        s->replica_offset_us[r] = between(&prng, 1, UINT64_C(36000000000));
+    }
+}
+
+static const uint64_t firsts[] = {0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES,
+    SCENARIO_KEEPS, SCENARIO_LIES, SCENARIO_HA};
 
 int scenario_world(uint64_t seed)
 {
@@ -422,7 +452,9 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     scenario->terse = world > 1;
     if (world > 0) {
         draw_clocks(scenario, *prng);
-        draw_ps_jobs(scenario, *prng);
+        if (world < 6) {
+            draw_ps_jobs(scenario, *prng);
+        }
     }
     if (world > 2) {
         draw_creations(scenario, *prng);
@@ -430,7 +462,9 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     if (world == 4) {
         draw_state_keepers(scenario, *prng);
     }
-    if (world > 4) {
+    if (world > 5) {
+        draw_replicas(scenario, *prng);
+    } else if (world > 4) {
         draw_lie(scenario, *prng);
     }
 }

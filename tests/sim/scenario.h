@@ -19,6 +19,7 @@
 #define SCENARIO_CREATES UINT64_C(4000000000)
 #define SCENARIO_KEEPS   UINT64_C(5000000000)
 #define SCENARIO_LIES    UINT64_C(6000000000)
+#define SCENARIO_HA      UINT64_C(7000000000)
 
 #define SCENARIO_AGENTS_MAX    16384
 #define SCENARIO_SLOTS_MAX     3
@@ -28,6 +29,7 @@
 #define SCENARIO_FAULTS_MAX    64
 #define SCENARIO_STEPS_MAX     64
 #define SCENARIO_PS_TASKS_MAX  12
+#define SCENARIO_REPLICAS_MAX  5
 #define SCENARIO_STREAMS       3 /* 0: steps without samples; 1: training; 2: evaluation */
 #define SCENARIO_BASES_MAX     3
 #define SCENARIO_CREATIONS_MAX 6
@@ -177,6 +179,14 @@ enum fault_kind {
     /* Of seeds from SCENARIO_WORLD_2 on. */
     FAULT_SUPERSEDE, /* a copy of the ledger is started with --supersede, and serves all */
     FAULT_JOIN,      /* a worker comes that was never there; of no drawn scenario */
+    /* Of several coordinators: seeds from SCENARIO_HA on. */
+    FAULT_KILL_LEADER, /* kill -9 of the one that leads, mostly */
+    FAULT_LATE,        /* it is paused between its look at the time to send and the sending */
+    FAULT_CUT_STORE,   /* one is cut off from the store, one way or both */
+    FAULT_CUT_LEADER,  /* and from workers */
+    FAULT_NO_QUORUM,   /* the store does not answer */
+    FAULT_SLOW_COPY,   /* the disk of one is slow: it lags */
+    FAULT_HAND_OVER,   /* SIGTERM to the one that leads */
     FAULT_KINDS
 };
 
@@ -207,6 +217,15 @@ struct scenario {
     uint64_t heal_us;          /* no fault at or after it */
     uint64_t lie_us;           /* the ledger's disk lies from then on; 0: it does not */
     uint64_t lie_shows_us;     /* its host crashes */
+    /* Several coordinators. */
+    uint32_t replicas; /* 0: one alone */
+    uint64_t log_lease_us;
+    uint64_t log_delay_us; /* of a request to the store, one way, and of its answer */
+    uint32_t log_slow_in;  /* one in so many takes up to a lease; 0: none */
+    uint32_t log_loses_in; /* one in so many is lost; 0: none */
+    bool clocks_in_bound;  /* of the coordinators */
+    int32_t replica_ppm[SCENARIO_REPLICAS_MAX];
+    uint64_t replica_offset_us[SCENARIO_REPLICAS_MAX];
     /* How much faster than virtual time the clocks run, in millionths. */
     int32_t coordinator_ppm;
     int32_t ppm[SCENARIO_AGENTS_MAX];

@@ -6,6 +6,7 @@
 
 #include "common/pure/assert.h"
 #include "coordinator/engine/messages.h"
+#include "replicas/replicas.h"
 #include "sim.h"
 
 typedef unsigned long long ull;
@@ -28,7 +29,11 @@ static void answer(struct sim *sim, const struct core_action *action)
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
         if (job->call == call) {
-            job->answered = true;
+            if (sim->scenario.replicas > 0) {
+                replica_sends_answer(sim, i, call, action->answer.code);
+            } else {
+                job->answered = true;
+            }
             if (action->answer.code != CADRE_OK) {
                 broken(sim, "TRUTH", "a submit that fits was refused: %s", action->answer.text);
             }
@@ -132,7 +137,11 @@ static void send(void *user, struct link_id link, const struct agent_down *given
         sim->shared = message_of_down(&sim->pool, &down);
     }
     note_sent(sim, &sim->links[link.n - 1], &down);
-    send_down(sim, (uint32_t)(link.n - 1), sim->shared);
+    if (sim->scenario.replicas > 0) {
+        replica_sends_down(sim, (uint32_t)(link.n - 1), sim->shared);
+    } else {
+        send_down(sim, (uint32_t)(link.n - 1), sim->shared);
+    }
 }
 
 /* ---- what messages are made from ---- */
@@ -252,6 +261,20 @@ static void mutate_plan(struct sim *sim, struct core_job_view *view, const struc
     }
 }
 
+/* Of several coordinators: once its plan is in the log. */
+static void note_opened(struct sim *sim, struct job *job)
+{
+    uint32_t index = (uint32_t)(job - sim->jobs);
+    const struct mesh *mesh = &sim->meshes[job->mesh];
+    if (sim->scenario.replicas == 0) {
+        job->meshes++;
+        job->planned = true;
+        sim->planned_us = sim->now_us;
+    } else if (generation_equal(replicas_stored(sim, index)->generation, mesh->generation)) {
+        mesh_recorded(sim, job, mesh->generation);
+    }
+}
+
 static void look_at_plan(
     struct sim *sim, const struct core_job_view *view, struct job *job, struct fanout *fanout)
 {
@@ -267,9 +290,7 @@ static void look_at_plan(
         struct core_job_view seen = *view;
         mutate_plan(sim, &seen, job);
         job->mesh = mesh_open(sim, job, &seen);
-        job->meshes++;
-        job->planned = true;
-        sim->planned_us = sim->now_us;
+        note_opened(sim, job);
     }
     if (view->roster > 0) {
         plan->resume = sim->meshes[job->mesh].resume;
@@ -293,6 +314,12 @@ static void look_at_release(struct sim *sim, const struct core_job_view *view,
     if (view->committed > view->resume && mutant_acts(sim, MUTANT_HALT_PASSED)) {
         release->halt_at = 0;
         release->halt_kind = HALT_STOP;
+    }
+    if (sim->scenario.replicas > 0) {
+        if (replica_is_newest(sim, sim->replicas->entered)) {
+            check_release(sim, job, release);
+        }
+        return;
     }
     check_release(sim, job, release);
     if (job->mesh != SIM_NONE && sim->meshes[job->mesh].admitted < release->up_to) {
@@ -320,7 +347,9 @@ static bool look_at_message(
     } else if (body->type == TASK_DOWN_RELEASE) {
         look_at_release(sim, &view, job, &body->release);
     } else if (body->type == TASK_DOWN_GOODBYE) {
-        if (view.roster > 0) { /* else all have ended meanwhile, and no task receives it */
+        bool newest = sim->scenario.replicas == 0 || replica_is_newest(sim, sim->replicas->entered);
+        if (view.roster > 0 &&
+            newest) { /* else all have ended meanwhile, and no task receives it */
             check_goodbye(sim, job);
         }
         return !mutant_acts(sim, MUTANT_GOODBYE_LOST);
@@ -342,7 +371,7 @@ static void notify_job(
 
 /* Its daemon is as new to its jobs: what it gets from here on it keeps. Not a daemon that began to
  * drain after its hello, because it may still get a task. */
-static void welcome(struct sim *sim, const struct link *link)
+void agent_is_welcomed(struct sim *sim, const struct link *link)
 {
     struct agent *agent = &sim->agents[link->agent];
     bool receives = !link->cut && !link->mute_up && !link->mute_down && !link->lost_up &&
@@ -350,6 +379,16 @@ static void welcome(struct sim *sim, const struct link *link)
     if (agent->incarnation == link->incarnation && receives &&
         (!agent->draining || link->sent_draining)) {
         agent->faulty = false;
+    }
+}
+
+static void refuse(struct sim *sim, const struct core_action *action)
+{
+    uint32_t link = (uint32_t)(action->refuse.link.n - 1);
+    if (sim->scenario.replicas > 0) {
+        replica_sends_refused(sim, link, action->refuse.code, action->refuse.text);
+    } else {
+        link_refuse(sim, link, action->refuse.code, action->refuse.text);
     }
 }
 
@@ -365,11 +404,12 @@ static void send_action(struct sim *sim, const struct core_action *action)
         answer(sim, action);
         break;
     case CORE_ACTION_WELCOME:
-        welcome(sim, &sim->links[action->welcome.link.n - 1]);
+        if (sim->scenario.replicas == 0) {
+            agent_is_welcomed(sim, &sim->links[action->welcome.link.n - 1]);
+        }
         break;
     case CORE_ACTION_REFUSE:
-        link_refuse(
-            sim, (uint32_t)(action->refuse.link.n - 1), action->refuse.code, action->refuse.text);
+        refuse(sim, action);
         break;
     case CORE_ACTION_START_JOB:
         note_placed(sim, action->job, false);
@@ -399,6 +439,31 @@ static struct newest_messages *newest_messages(void *user, struct job_id id)
     return job != NULL ? &job->newest : NULL;
 }
 
+static void swap_durable(struct sim *sim, struct stored *durable[SCENARIO_JOBS_MAX])
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct stored *was = sim->jobs[i].durable;
+        sim->jobs[i].durable = durable[i];
+        durable[i] = was;
+    }
+}
+
+/* Of several coordinators: what waits for an entry of the log is sent when all is there that was
+ * recorded until now (SAID). */
+static void send_behind(struct sim *sim, const struct core_action *action)
+{
+    struct stored *durable[SCENARIO_JOBS_MAX];
+    sim->replicas->awaited = replica_awaits(sim, action);
+    bool waits = sim->replicas->awaited != 0;
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        durable[i] = waits ? sim->jobs[i].stored : sim->jobs[i].durable;
+    }
+    swap_durable(sim, durable);
+    check_sent(sim, action);
+    send_action(sim, action);
+    swap_durable(sim, durable);
+}
+
 void send_turn(struct sim *sim, const struct core_actions *turn)
 {
     const struct newest_of newest = {.find = newest_messages, .user = sim};
@@ -407,8 +472,12 @@ void send_turn(struct sim *sim, const struct core_actions *turn)
         const struct core_action *action = &turn->items[i];
         bool outdated = sim->scenario.terse && outdated_is(turn, i, &newest);
         if (action->type != CORE_ACTION_RECORD && !outdated) {
-            check_sent(sim, action);
-            send_action(sim, action);
+            if (sim->scenario.replicas > 0) {
+                send_behind(sim, action);
+            } else {
+                check_sent(sim, action);
+                send_action(sim, action);
+            }
         }
     }
 }

@@ -2,11 +2,13 @@
  * A run: one event after the other, in the order of virtual time, until every job has ended and
  * nothing is left. main.c calls it. */
 #include "sim.h"
+#include "truth.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "replicas/replicas.h"
 
 /* The longest time that what is left over may take to end after the last job. */
 #define SETTLE_US (3 * SCENARIO_OUTAGE_US)
@@ -49,45 +51,6 @@ void schedule(struct sim *sim, uint64_t delay_us, enum happening_type type, uint
     uint64_t n)
 {
     schedule_message(sim, sim->now_us + delay_us, type, a, b, n, NULL);
-}
-
-/* ---- clients and faults ---- */
-
-struct core_checkpoint origin_of(const struct job *job, uint64_t position)
-{
-    struct core_checkpoint checkpoint = {
-        .position = position, .manifest_bytes = 1, .path = "checkpoints/other.json"};
-    const struct state state = truth_state(job, position);
-    checkpoint_name(checkpoint.manifest_sha256, &state);
-    return checkpoint;
-}
-
-static void submit(struct sim *sim, uint32_t index)
-{
-    struct job *job = &sim->jobs[index];
-    const struct scenario_job *plan = job->plan;
-    if (!coordinator_takes_calls(sim)) {
-        schedule(sim, 500000, ON_SUBMIT, index, 0, 0); /* it is refused, and retries */
-        return;
-    }
-    sim->coordinator.submitting = index;
-    job->call = ++sim->calls;
-    struct core_event event = {.type = CORE_EVENT_SUBMIT,
-        .submit = {.call = {job->call},
-            .spec = {.tasks = plan->tasks,
-                .tasks_min = plan->tasks_min,
-                .gpus = plan->gpus,
-                .priority = plan->priority,
-                .max_restarts = plan->max_restarts,
-                .wait_us = plan->wait_us,
-                .time_limit_us = plan->limit_us,
-                .ps_job = plan->ps_job},
-            .restores = plan->restore_at != 0}};
-    if (plan->restore_at != 0) {
-        event.submit.checkpoint = origin_of(job, plan->restore_at);
-    }
-    coordinator_step(sim, &event);
-    sim->coordinator.submitting = SIM_NONE;
 }
 
 /* ---- deliveries ---- */
@@ -141,7 +104,9 @@ static void coordinator_receive(struct sim *sim, uint32_t index, const struct me
     if (keeps_half_open(sim, agent, index)) {
         return;
     }
-    if (!coordinator_may_serve(sim, index, &message->up)) {
+    bool serves = sim->scenario.replicas > 0 ? replica_may_serve(sim, index, &message->up)
+                                             : coordinator_may_serve(sim, index, &message->up);
+    if (!serves) {
         return;
     }
     agent_is_alive(sim, agent); /* also when the core has closed the link: it was unread */
@@ -172,10 +137,19 @@ static struct agent *agent_of_link(struct sim *sim, uint32_t index)
     return a->alive && a->incarnation == link->incarnation && a->link == index ? a : NULL;
 }
 
+/* Planted: it takes what comes on the link to an older leader as well. */
+static bool takes(struct sim *sim, uint32_t index)
+{
+    const struct agent *a = &sim->agents[sim->links[index].agent];
+    bool lives = a->alive && a->incarnation == sim->links[index].incarnation;
+    return agent_of_link(sim, index) != NULL ||
+           (lives && a->link != SIM_NONE && mutant_goes_on(sim, MUTANT_TERM_UNLOOKED));
+}
+
 static void agent_receive(struct sim *sim, uint32_t index, struct message *message)
 {
     const struct link *link = &sim->links[index];
-    if (link->cut || agent_of_link(sim, index) == NULL) {
+    if (link->cut || !takes(sim, index)) {
         return;
     }
     if (sim->tracing) {
@@ -186,6 +160,9 @@ static void agent_receive(struct sim *sim, uint32_t index, struct message *messa
         !agent_accepts_term(sim, link->agent, &message->down.welcome.term)) {
         link_cut(sim, index, 1000);
         return;
+    }
+    if (sim->scenario.replicas > 0) {
+        check_kept(sim, link->agent, message);
     }
     if (message->down.type == AGENT_DOWN_START &&
         agent_core_linked(sim->agents[link->agent].core)) {
@@ -204,7 +181,8 @@ static void agent_link_down(struct sim *sim, uint32_t index)
         return;
     }
     a->link = SIM_NONE;
-    if (!link->cut && !link->lost_up && !link->lost_down) {
+    if (!link->cut && !link->lost_up && !link->lost_down &&
+        !mutant_goes_on(sim, MUTANT_TERM_UNLOOKED)) {
         link_cut(sim, index, 1000);
     }
     agent_step(sim, link->agent, &(struct agent_event){.type = AGENT_EVENT_LINK_DOWN}, NULL);
@@ -270,7 +248,7 @@ static void dispatch(struct sim *sim, const struct happening *happening)
 {
     switch ((enum happening_type)happening->type) {
     case ON_SUBMIT:
-        submit(sim, happening->a);
+        client_submits(sim, happening->a);
         break;
     case ON_CANCEL:
         client_cancels(sim, happening->a);
@@ -319,6 +297,8 @@ static void dispatch(struct sim *sim, const struct happening *happening)
         break;
     case ON_SUPERSEDE:
         supersede_goes_on(sim);
+        break;
+    default: /* replicas_take */
         break;
     case ON_MESH_STALL:
         mesh_stalls(sim, happening->a, happening->n);
@@ -408,14 +388,19 @@ static void world_make(struct sim *sim)
     lie_open(sim);
     sim->coordinator.clock = (struct machine_clock){.ppm = s->coordinator_ppm};
     sim->coordinator.pause = (struct pause){0};
-    sim->coordinator.away_us = 0;
-    sim->coordinator.away_until_us = 0;
+    sim->away_us = 0;
+    sim->away_until_us = 0;
     sim->second = (struct second){0};
     sim->owner = (struct owner){0};
     sim->coordinator.supersedes = false;
-    coordinator_boot(sim);
-    coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
-    make_agents(sim);
+    if (s->replicas > 0) {
+        make_agents(sim);
+        replicas_open(sim);
+    } else {
+        coordinator_boot(sim);
+        coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
+        make_agents(sim);
+    }
     for (uint32_t i = 0; i < s->fault_count; i++) {
         schedule(sim, s->faults[i].at_us, ON_FAULT, i, 0, 0);
     }
@@ -432,6 +417,7 @@ static void world_reset(struct sim *sim)
     }
     message_drop(&sim->pool, sim->shared);
     sim->shared = NULL;
+    replicas_close(sim);
     coordinator_drop_turn(sim);
     store_close(sim);
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
@@ -504,7 +490,13 @@ static void run_happenings(struct sim *sim)
         if (own && process_parks(sim, &next)) {
             continue;
         }
-        dispatch(sim, &next);
+        bool several = sim->scenario.replicas > 0;
+        if (!several || replicas_take(sim, &next)) {
+            dispatch(sim, &next);
+        }
+        if (several) {
+            replica_leaves(sim);
+        }
         message_drop(&sim->pool, next.message);
         if (ended_us == UINT64_MAX && sim->jobs_ended == sim->scenario.job_count) {
             ended_us = sim->now_us;
@@ -512,6 +504,7 @@ static void run_happenings(struct sim *sim)
         bool over = sim->now_us >= SIM_LIMIT_US || sim->events >= SIM_EVENTS_MAX;
         bool settled = ended_us != UINT64_MAX && sim->now_us >= sim->scenario.heal_us &&
                        !sim->coordinator.pending_update_open &&
+                       (!several || replicas_settled(sim)) &&
                        (all_quiet(sim) || sim->now_us >= ended_us + SETTLE_US);
         if (over || settled) {
             break;
@@ -521,7 +514,9 @@ static void run_happenings(struct sim *sim)
 
 static void digest_end(struct sim *sim)
 {
-    sim->digest = mix(sim->digest, core_digest(sim->coordinator.core));
+    if (sim->coordinator.core != NULL) {
+        sim->digest = mix(sim->digest, core_digest(sim->coordinator.core));
+    }
     for (uint32_t i = 0; i < sim->scenario.agents; i++) {
         if (sim->agents[i].alive) {
             sim->digest = mix(sim->digest, agent_core_digest(sim->agents[i].core));
@@ -539,6 +534,9 @@ static void run(struct sim *sim)
     if (setjmp(panic) == 0) {
         world_make(sim);
         run_happenings(sim);
+        if (sim->scenario.replicas > 0) {
+            replicas_end(sim);
+        }
         if (sim->broken == NULL) {
             check_outcomes(sim);
         }
@@ -573,6 +571,7 @@ void sim_run(struct sim *sim, uint64_t seed, uint32_t agents)
 void sim_free(struct sim *sim)
 {
     world_reset(sim);
+    replicas_free(sim);
     queue_free(&sim->queue);
     message_pool_free(&sim->pool);
     free(sim->coordinator.memory);

@@ -82,9 +82,17 @@ enum happening_type {
     ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */
     ON_CONTINUE,
-    ON_RESUME,   /* a: agent, SIM_NONE: the coordinator; b: its pause */
-    ON_SECOND,   /* the second coordinator is started, or ends */
-    ON_SUPERSEDE /* the copy that is to serve the workers is started, or it is too late */
+    ON_RESUME,    /* a: agent, SIM_NONE: the coordinator; b: its pause */
+    ON_SECOND,    /* the second coordinator is started, or ends */
+    ON_SUPERSEDE, /* the copy that is to serve the workers is started, or it is too late */
+    /* Of several coordinators: a: which, b: its process. */
+    ON_REPLICA_START,
+    ON_REPLICA_WAKE, /* n: number of the wake */
+    ON_REPLICA_CHANGED,
+    ON_REPLICA_APPLIED,
+    ON_LOG_REQUEST, /* a: request; b: 1: the second half of look-then-put */
+    ON_LOG_ANSWER,  /* a: request; n: 0, or why there is none */
+    ON_AGENT_ASKS   /* a: agent, b: incarnation: who leads */
 };
 
 enum program_state {
@@ -132,6 +140,7 @@ struct process {
     uint32_t ahead; /* the start of the coordinator that has received that it is */
     uint32_t agent;
     uint32_t incarnation; /* of its agent */
+    uint64_t term;        /* newest that it has got a message of */
     uint32_t job;
     enum program_state program;
     struct task_core core;
@@ -204,6 +213,7 @@ struct mesh {
     uint32_t count;
     uint32_t formed;
     bool whole; /* all have formed */
+    bool recorded;
     uint64_t resume;
     uint32_t source;
     struct state source_state;
@@ -228,7 +238,9 @@ struct mesh {
 struct link {
     uint32_t agent;
     uint32_t incarnation;
-    bool second; /* to the second coordinator */
+    bool second;         /* to the second coordinator */
+    uint32_t replica;    /* of several, to which, and */
+    uint32_t leadership; /* in which start of its core */
     bool sent_hello;
     uint64_t sent_start; /* of the coordinator, by its welcome */
     bool agent_open;
@@ -332,8 +344,6 @@ struct coordinator {
     struct core *core;
     struct machine_clock clock;
     struct pause pause;
-    uint64_t away_us; /* for so long it was paused, or could not write, at the end of that: */
-    uint64_t away_until_us;
     struct term term;
     bool term_unstored;
     bool supersedes; /* started with --supersede */
@@ -366,6 +376,9 @@ struct sim {
     uint64_t core_events; /* steps of the coordinator's core */
     uint64_t digest;
     struct coordinator coordinator;
+    uint64_t away_us; /* it was paused, or could not write, for so long, at the end of that: */
+    uint64_t away_until_us;
+    struct replicas *replicas; /* NULL: never several coordinators */
     struct second second;
     struct owner owner;
     struct disk disk;
@@ -445,12 +458,17 @@ bool one_in(struct sim *sim, uint32_t n);
 /* An array that is at least so long; new items are undefined. */
 void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size);
 
+/* ---- client.c ---- */
+
+/* A client submits the job of this index. */
+void client_submits(struct sim *sim, uint32_t job);
+/* A client cancels it. */
+void client_cancels(struct sim *sim, uint32_t job);
+
 /* ---- fault.c ---- */
 
 /* `which` selects the victim. */
 void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which);
-/* A client cancels the job of this index. */
-void client_cancels(struct sim *sim, uint32_t job);
 /* The client ends its drain of the worker, again until that is recorded. */
 void drain_is_over(struct sim *sim, uint32_t agent);
 /* Whether the process is stopped: the event then waits until it continues. */
@@ -480,8 +498,8 @@ void trace_record(struct sim *sim, const struct core_record *record);
 
 /* ---- network.c ---- */
 
-/* The daemon connects. */
-void link_open(struct sim *sim, uint32_t agent);
+/* The daemon connects; to which of several coordinators. */
+void link_open(struct sim *sim, uint32_t agent, uint32_t replica);
 /* Both ends notice the break within `notice_us`. */
 void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us);
 /* The coordinator refuses the daemon and ends the link. */
@@ -518,9 +536,17 @@ void coordinator_turn_end(struct sim *sim);
 void coordinator_sync(struct sim *sim);
 /* What it gathered in this turn is dropped. */
 void coordinator_drop_turn(struct sim *sim);
+/* The same of one that is not the present one. */
+void coordinator_drop_placements(struct coordinator *coordinator);
+/* A turn ends soon. */
+void coordinator_open_turn(struct sim *sim);
+/* It was sent. */
+void coordinator_turn_ended(struct sim *sim);
 
 /* ---- send.c ---- */
 
+/* A welcome leaves. */
+void agent_is_welcomed(struct sim *sim, const struct link *link);
 /* All messages of the turn. */
 void send_turn(struct sim *sim, const struct core_actions *turn);
 /* NULL: no job has this id. */
@@ -544,35 +570,12 @@ void agent_step(
 /* An event of a process that its daemon waits for. */
 void agent_of_process(struct sim *sim, const struct happening *happening);
 
-/* ---- truth.c: what is right ---- */
-
-/* Fills the job's expected values, from its scenario. */
-void truth_make(struct job *job);
-/* The newest generation owns all from `resume` on. */
-void truth_plan(struct job *job, uint64_t resume, uint64_t generation);
-/* The step at a position, different for all steps of the job. */
-uint64_t truth_step(const struct job *job, uint64_t position);
-/* The expected state at a position. */
-struct state truth_state(const struct job *job, uint64_t position);
-/* Another job's checkpoint of this position, which the job goes on from. */
-struct core_checkpoint origin_of(const struct job *job, uint64_t position);
-/* One more step of this timeline: its effect on a state. */
-void state_apply(const struct job *job, struct state *state, uint64_t position,
-    const struct step_consumption *consumed, uint64_t generation);
-/* The expected consumption of the first `steps` steps of an epoch. */
-struct consumption truth_consumption(
-    const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps);
-/* Adds the consumption of one task of so many in a step. */
-void truth_slice(const struct job *job, uint64_t position, uint32_t rank, uint32_t count,
-    struct step_consumption *consumed);
-/* Adds one sample. */
-void truth_sample(
-    const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed);
-
 /* ---- mesh.c ---- */
 
 /* Makes the mesh of a planned generation; returns its index. */
 uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view *view);
+/* Its plan is on record: the job's timeline is its own. */
+void mesh_recorded(struct sim *sim, struct job *job, struct generation generation);
 /* The process joins the mesh of its plan. */
 void mesh_form(struct sim *sim, uint32_t process);
 /* It enters the collective `key`; `data`: it has some for the step. */

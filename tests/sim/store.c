@@ -83,15 +83,28 @@ static void look_at_record(struct stored *stored, const struct core_record *reco
     }
 }
 
-static void stored_init(struct stored *stored, uint32_t tasks)
+void stored_clear(struct stored *stored)
 {
+    const struct stored was = *stored;
+    memory_job_free(&stored->ledger);
     memset(stored, 0, sizeof(*stored));
+    stored->task_count = was.task_count;
+    stored->tasks = was.tasks;
+    memset(stored->tasks, 0, was.task_count * sizeof(*stored->tasks));
+    for (uint32_t i = 0; i < was.task_count; i++) {
+        stored->tasks[i].rank = SIM_NONE;
+    }
+}
+
+struct stored *stored_new(uint32_t tasks)
+{
+    struct stored *stored = calloc(1, sizeof(*stored));
+    CADRE_ASSERT(stored != NULL);
     stored->task_count = tasks;
     stored->tasks = calloc(tasks, sizeof(*stored->tasks));
     CADRE_ASSERT(stored->tasks != NULL);
-    for (uint32_t i = 0; i < tasks; i++) {
-        stored->tasks[i].rank = SIM_NONE;
-    }
+    stored_clear(stored);
+    return stored;
 }
 
 /* As the engine does with the turn that publishes one too many. */
@@ -141,7 +154,7 @@ static void note_record(struct stored *stored, const struct core_record *record)
     }
 }
 
-static void apply(struct stored *stored, const struct entry *entry)
+void stored_apply(struct stored *stored, const struct entry *entry)
 {
     const struct core_record *record = &entry->record;
     struct store_record given = {.record = record, .wall_us = entry->at_us};
@@ -234,28 +247,40 @@ cadre_status store_can_write(struct sim *sim, struct cadre_error *error)
     return error->code;
 }
 
-void store_add(struct sim *sim, const struct core_record *record, struct placements *placements)
+void store_note_worker(struct sim *sim, const struct core_record *record)
 {
-    struct disk *disk = &sim->disk;
-    disk->written++;
-    if (record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED) {
+    if (record->type == CORE_RECORD_CULPRIT) {
+        add_culprit(sim, &record->culprit);
+    } else {
         add_drain(sim, record);
-        return;
     }
+}
+
+void store_keep_worker(struct sim *sim, const struct core_record *record)
+{
     if (record->type == CORE_RECORD_CULPRIT) {
         add_culprit(sim, &record->culprit);
         return;
     }
-    struct job *job = job_by_id(sim, record->job);
-    CADRE_ASSERT(job != NULL);
+    for (uint32_t i = 0; i < sim->scenario.agents; i++) {
+        if (strcmp(sim->agents[i].name, record->drained.worker) == 0) {
+            sim->agents[i].drain_stored = record->type == CORE_RECORD_DRAINED;
+        }
+    }
+}
+
+static void note_ended(struct sim *sim, struct job *job, const struct core_record *record)
+{
+    sim->jobs_ended++;
+    job->ended_us = sim->now_us;
+    trace(sim, "job %llu ended: %s, %.120s", (unsigned long long)record->job.n,
+        job_state_name(record->ended.state), record->ended.text);
+}
+
+void store_note(struct sim *sim, struct job *job, struct entry *entry)
+{
+    const struct core_record *record = &entry->record;
     check_record(sim, job, record);
-    disk->log = grown(disk->log, &disk->capacity, disk->count + 1, sizeof(*disk->log));
-    struct entry *entry = &disk->log[disk->count++];
-    *entry = (struct entry){.job = (uint32_t)(job - sim->jobs),
-        .record = *record,
-        .at_us = sim->now_us,
-        .placements = *placements};
-    *placements = (struct placements){0};
     if (record->type == CORE_RECORD_QUEUED) {
         job->saved_at =
             job->stored->done && !job->damaged ? job->stored->done_position : POSITION_NONE;
@@ -265,7 +290,10 @@ void store_add(struct sim *sim, const struct core_record *record, struct placeme
     } else if (record->type == CORE_RECORD_PLAN) {
         job->saved_at = POSITION_NONE;
     }
-    apply(job->stored, entry);
+    stored_apply(job->stored, entry);
+    if (sim->scenario.replicas > 0) {
+        stored_apply(job->durable, entry);
+    }
     if (record->type == CORE_RECORD_STARTED && job->stored->known) {
         check_started(sim, job);
     }
@@ -274,15 +302,33 @@ void store_add(struct sim *sim, const struct core_record *record, struct placeme
     } else if (record->type == CORE_RECORD_CHECKPOINT) {
         check_consumed_before(sim, job, record->checkpoint.position);
     }
-    if (record->type == CORE_RECORD_JOB && record->job.n > disk->job_max) {
-        disk->job_max = record->job.n;
+    if (record->type == CORE_RECORD_JOB && record->job.n > sim->disk.job_max) {
+        sim->disk.job_max = record->job.n;
     }
     if (record->type == CORE_RECORD_ENDED) {
-        sim->jobs_ended++;
-        job->ended_us = sim->now_us;
-        trace(sim, "job %llu ended: %s, %.120s", (unsigned long long)record->job.n,
-            job_state_name(record->ended.state), record->ended.text);
+        note_ended(sim, job, record);
     }
+}
+
+void store_add(struct sim *sim, const struct core_record *record, struct placements *placements)
+{
+    struct disk *disk = &sim->disk;
+    disk->written++;
+    if (record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED ||
+        record->type == CORE_RECORD_CULPRIT) {
+        store_note_worker(sim, record);
+        return;
+    }
+    struct job *job = job_by_id(sim, record->job);
+    CADRE_ASSERT(job != NULL);
+    disk->log = grown(disk->log, &disk->capacity, disk->count + 1, sizeof(*disk->log));
+    struct entry *entry = &disk->log[disk->count++];
+    *entry = (struct entry){.job = (uint32_t)(job - sim->jobs),
+        .record = *record,
+        .at_us = sim->now_us,
+        .placements = *placements};
+    *placements = (struct placements){0};
+    store_note(sim, job, entry);
 }
 
 void store_commit(struct sim *sim, bool sync)
@@ -308,7 +354,7 @@ void store_sync(struct sim *sim)
 {
     struct disk *disk = &sim->disk;
     for (uint32_t i = 0; i < disk->count; i++) {
-        apply(sim->jobs[disk->log[i].job].durable, &disk->log[i]);
+        stored_apply(sim->jobs[disk->log[i].job].durable, &disk->log[i]);
         entry_drop(&disk->log[i]);
     }
     disk->count = 0;
@@ -316,7 +362,7 @@ void store_sync(struct sim *sim)
     disk->job_max_durable = disk->job_max;
 }
 
-static void copy(struct stored *to, const struct stored *from)
+void stored_copy(struct stored *to, const struct stored *from)
 {
     struct core_restore_task *tasks = to->tasks;
     memcpy(tasks, from->tasks, from->task_count * sizeof(*tasks));
@@ -332,14 +378,12 @@ static void copy(struct stored *to, const struct stored *from)
 void store_freeze(struct job *job)
 {
     if (job->frozen == NULL) {
-        job->frozen = malloc(sizeof(*job->frozen));
-        CADRE_ASSERT(job->frozen != NULL);
-        stored_init(job->frozen, job->plan->tasks);
-        copy(job->frozen, job->durable);
+        job->frozen = stored_new(job->plan->tasks);
+        stored_copy(job->frozen, job->durable);
     }
 }
 
-static void stored_free(struct stored *stored)
+void stored_free(struct stored *stored)
 {
     if (stored != NULL) {
         memory_job_free(&stored->ledger);
@@ -357,7 +401,7 @@ static void thaw(struct sim *sim)
             trace(sim, "the disk lied: of job %u generation %llu is left, said was %llu", i,
                 (unsigned long long)job->frozen->generation.number,
                 (unsigned long long)job->durable->generation.number);
-            copy(job->durable, job->frozen);
+            stored_copy(job->durable, job->frozen);
             sim->lied = true;
             schedule(sim, draw(sim, 30000000, 60000000), ON_LIE, LIE_CANCELS, i, 0);
         }
@@ -375,7 +419,7 @@ void store_crash(struct sim *sim)
     trace(sim, "the store keeps %u of %u transactions that were not fsynced", kept,
         disk->transactions);
     for (uint32_t i = 0; i < end; i++) {
-        apply(sim->jobs[disk->log[i].job].durable, &disk->log[i]);
+        stored_apply(sim->jobs[disk->log[i].job].durable, &disk->log[i]);
     }
     for (uint32_t i = 0; i < disk->count; i++) {
         entry_drop(&disk->log[i]);
@@ -386,7 +430,7 @@ void store_crash(struct sim *sim)
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
         bool ended = job->stored->ended;
-        copy(job->stored, job->durable);
+        stored_copy(job->stored, job->durable);
         if (job->stored->known && job->id.n > disk->job_max) {
             disk->job_max = job->id.n;
         }
@@ -439,11 +483,8 @@ void store_open(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
-        job->stored = malloc(sizeof(*job->stored));
-        job->durable = malloc(sizeof(*job->durable));
-        CADRE_ASSERT(job->stored != NULL && job->durable != NULL);
-        stored_init(job->stored, job->plan->tasks);
-        stored_init(job->durable, job->plan->tasks);
+        job->stored = stored_new(job->plan->tasks);
+        job->durable = stored_new(job->plan->tasks);
     }
     sim->disk.job_max = 0;
     sim->disk.job_max_durable = 0;

@@ -87,6 +87,22 @@ void store_open(struct sim *sim);
 void store_close(struct sim *sim);
 /* Frees all of it. */
 void store_free(struct sim *sim);
+/* One that is empty, of so many tasks. */
+struct stored *stored_new(uint32_t tasks);
+/* Empty again. */
+void stored_clear(struct stored *stored);
+/* Accepts NULL. */
+void stored_free(struct stored *stored);
+/* Makes `to` a copy. */
+void stored_copy(struct stored *to, const struct stored *from);
+/* The effect of a record. */
+void stored_apply(struct stored *stored, const struct entry *entry);
+/* The record of a job is written, and what follows from that in the world. */
+void store_note(struct sim *sim, struct job *job, struct entry *entry);
+/* The same of a record of a worker. */
+void store_note_worker(struct sim *sim, const struct core_record *record);
+/* Its effect alone. */
+void store_keep_worker(struct sim *sim, const struct core_record *record);
 /* Whether a commit succeeds now. */
 cadre_status store_can_write(struct sim *sim, struct cadre_error *error);
 /* Adds to the open transaction; written at once, as a page cache is. Takes over the placements. */

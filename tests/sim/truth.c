@@ -5,6 +5,7 @@
 
 #include "common/pure/assert.h"
 #include "sim.h"
+#include "truth.h"
 
 #define TIMELINE_START UINT64_C(0x6C696E65)
 

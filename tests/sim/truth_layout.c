@@ -4,6 +4,7 @@
  * the k-th variable that replica functions created. */
 #include "common/pure/assert.h"
 #include "sim.h"
+#include "truth.h"
 
 static uint64_t cell(uint64_t layout, uint32_t name, uint32_t number)
 {

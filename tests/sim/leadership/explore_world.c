@@ -100,7 +100,7 @@ void small_begin(struct small_world *world, const struct small_space *space)
 {
     memset(world, 0, sizeof(*world));
     world->space = space;
-    world->store = (struct store){
+    world->store = (struct etcd){
         .entries = world->entries, .entries_max = SMALL_ENTRIES, .etcd_id = 1, .revision = 1};
     /* The cluster is there: what CREATE does is for unit tests. */
     struct log_transaction create = {.kind = LOG_CREATE,

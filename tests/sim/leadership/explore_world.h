@@ -65,7 +65,7 @@ struct small_node {
 
 struct small_world {
     const struct small_space *space;
-    struct store store;
+    struct etcd store;
     struct stored_entry entries[SMALL_ENTRIES];
     struct small_node nodes[SMALL_NODES];
     uint64_t time_us;

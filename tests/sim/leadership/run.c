@@ -174,7 +174,7 @@ static void begin(struct world *world, uint64_t seed)
     world->seed = seed;
     world->prng = (struct prng){.state = prng_mix(seed)};
     world->now_us = world->serial = world->events = world->digest = 0;
-    world->store = (struct store){
+    world->store = (struct etcd){
         .entries = world->entries, .entries_max = ENTRIES_MAX, .etcd_id = 40, .revision = 1};
     memset(world->entries, 0, sizeof(world->entries));
     memset(world->clients, 0, sizeof(world->clients));

@@ -7,7 +7,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 
-static void break_store(struct store *store, const char *invariant, const char *why)
+static void break_store(struct etcd *store, const char *invariant, const char *why)
 {
     if (store->broken == NULL) {
         store->broken = invariant;
@@ -45,7 +45,7 @@ struct log_hash store_cluster_hash(struct log_nonce id)
     return hash_of(prng_mix(id.high ^ prng_mix(id.low)));
 }
 
-struct log_hash store_hash_at(const struct store *store, uint64_t index)
+struct log_hash store_hash_at(const struct etcd *store, uint64_t index)
 {
     return index == 0 ? store_cluster_hash(store->cluster.id) : store->entries[index - 1].hash;
 }
@@ -62,7 +62,7 @@ struct log_hash store_hash_after(
 }
 
 bool store_guard_holds(
-    const struct store *store, const struct log_transaction *transaction, uint32_t checks)
+    const struct etcd *store, const struct log_transaction *transaction, uint32_t checks)
 {
     if (transaction->kind == LOG_CREATE) {
         return !store->has_cluster;
@@ -80,7 +80,7 @@ bool store_guard_holds(
 }
 
 static void write_entries(
-    struct store *store, const struct log_transaction *transaction, const struct payload *payload)
+    struct etcd *store, const struct log_transaction *transaction, const struct payload *payload)
 {
     struct log_hash hash = transaction->head.hash;
     for (uint32_t i = 0; i < payload->count; i++) {
@@ -115,7 +115,7 @@ static void write_entries(
 }
 
 static void write_head(
-    struct store *store, const struct log_transaction *transaction, const struct payload *payload)
+    struct etcd *store, const struct log_transaction *transaction, const struct payload *payload)
 {
     struct log_head head = transaction->head;
     head.hash = store_hash_after(transaction, payload);
@@ -136,7 +136,7 @@ static void write_head(
 }
 
 void store_write(
-    struct store *store, const struct log_transaction *transaction, const struct payload *payload)
+    struct etcd *store, const struct log_transaction *transaction, const struct payload *payload)
 {
     store->revision++;
     if (transaction->kind == LOG_CREATE) {
@@ -175,7 +175,7 @@ void store_write(
     }
 }
 
-void store_transact(struct store *store, const struct log_transaction *transaction,
+void store_transact(struct etcd *store, const struct log_transaction *transaction,
     const struct payload *payload, uint32_t checks, struct leadership_answer *ret_answer)
 {
     *ret_answer = (struct leadership_answer){0};
@@ -190,7 +190,7 @@ void store_transact(struct store *store, const struct log_transaction *transacti
     ret_answer->head = store->head;
 }
 
-void store_read(const struct store *store, const struct leadership_position *after,
+void store_read(const struct etcd *store, const struct leadership_position *after,
     uint32_t entries_max, struct log_entry *entries, struct leadership_read *ret_read)
 {
     *ret_read = (struct leadership_read){.etcd_id = store->etcd_id,

@@ -31,7 +31,7 @@ struct stored_entry {
     uint32_t pieces; /* named by the entry; 0: it is whole */
 };
 
-struct store {
+struct etcd {
     bool has_cluster;
     struct log_cluster cluster;
     struct log_leader leader;
@@ -54,7 +54,7 @@ struct store {
  * the shell. */
 struct payload {
     uint32_t count;
-    struct content contents[24];
+    struct content contents[LOG_APPEND_ENTRIES_MAX];
 };
 
 #define STORE_CHECKS_LEADER 1u /* which of the compares are evaluated */
@@ -69,19 +69,19 @@ struct log_hash store_cluster_hash(struct log_nonce id);
 
 /* Whether the guard of the transaction holds now. */
 bool store_guard_holds(
-    const struct store *store, const struct log_transaction *transaction, uint32_t checks);
+    const struct etcd *store, const struct log_transaction *transaction, uint32_t checks);
 /* Writes it. */
 void store_write(
-    struct store *store, const struct log_transaction *transaction, const struct payload *payload);
+    struct etcd *store, const struct log_transaction *transaction, const struct payload *payload);
 /* Guard, then writing, or the else-branch. `request` and `hash` of the answer
  * are the shell's. */
-void store_transact(struct store *store, const struct log_transaction *transaction,
+void store_transact(struct etcd *store, const struct log_transaction *transaction,
     const struct payload *payload, uint32_t checks, struct leadership_answer *ret_answer);
 /* A linearizable read; entries go to `entries` of room for entries_max. */
-void store_read(const struct store *store, const struct leadership_position *after,
+void store_read(const struct etcd *store, const struct leadership_position *after,
     uint32_t entries_max, struct log_entry *entries, struct leadership_read *ret_read);
 /* The hash of an entry that was written; index 0: hash(0). */
-struct log_hash store_hash_at(const struct store *store, uint64_t index);
+struct log_hash store_hash_at(const struct etcd *store, uint64_t index);
 /* The hash that the head will have with this transaction. */
 struct log_hash store_hash_after(
     const struct log_transaction *transaction, const struct payload *payload);

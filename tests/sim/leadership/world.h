@@ -193,7 +193,7 @@ struct world {
     uint64_t seed;
     uint64_t now_us, serial, events;
     uint64_t digest;
-    struct store store;
+    struct etcd store;
     struct stored_entry entries[ENTRIES_MAX];
     struct node nodes[NODES_MAX];
     struct client clients[CLIENTS_MAX];
@@ -205,7 +205,7 @@ struct world {
     bool restored, accepting;
     uint32_t lineage;
     bool has_backup;
-    struct store backup;
+    struct etcd backup;
     struct stored_entry backup_entries[ENTRIES_MAX];
     struct stored_entry old_entries[ENTRIES_MAX];
     uint64_t backup_index;

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The shell of a coordinator's leadership, as coordinator/replication: its requests, its copy, its
+ * timer. */
+#include <stdlib.h>
+
+#include "common/pure/assert.h"
+#include "replicas.h"
+
+typedef unsigned long long ull;
+
+#define BACK_US 20000 /* until a process that has ended is started again */
+
+uint64_t replica_boot_us(const struct sim *sim, const struct replica *replica)
+{
+    return clock_shows(&replica->boot_clock, sim->now_us);
+}
+
+bool replica_may_send(const struct sim *sim, const struct replica *replica)
+{
+    if (!replica->runs || !replica->leads) {
+        return false;
+    }
+    uint64_t boot_us = replica_boot_us(sim, replica);
+    struct leadership_view view;
+    leadership_show(replica->core, &view);
+    if (sim->mutant == MUTANT_TIME_FROM_ANSWER && boot_us < replica->widened_us) {
+        return true;
+    }
+    if (sim->mutant == MUTANT_TIME_UNCHECKED) {
+        return view.state == LEADERSHIP_LEADING || view.state == LEADERSHIP_SUSPENDED;
+    }
+    return boot_us < leadership_may_send_until_us(replica->core);
+}
+
+/* ---- requests ---- */
+
+/* What the entries of a transaction say. */
+static void build(
+    struct sim *sim, struct replica *replica, const struct log_transaction *transaction)
+{
+    struct payload *payload = &replica->kept;
+    payload->count = 0;
+    if (transaction->term_entry) {
+        payload->contents[payload->count++] = (struct content){.kind = CONTENT_TERM,
+            .request = transaction->head.nonce.low,
+            .format = sim->replicas->store.cluster.format};
+        return;
+    }
+    for (uint64_t t = transaction->first_ticket;
+         transaction->kind == LOG_APPEND && t <= transaction->last_ticket; t++) {
+        const struct offered_entry *entry = &sim->replicas->ledger[replica->tickets[t] - 1];
+        if (entry->kind != LEADERSHIP_CONFIRM) {
+            CADRE_ASSERT(payload->count < CADRE_COUNT_OF(payload->contents));
+            payload->contents[payload->count++] = (struct content){.kind = CONTENT_JOB,
+                .request = replica->tickets[t],
+                .format = sim->replicas->store.cluster.format,
+                .bytes = ENTRY_BYTES};
+        }
+    }
+}
+
+static void mutate(struct sim *sim, struct request *request, uint32_t attempt)
+{
+    const struct etcd *store = &sim->replicas->store;
+    struct log_transaction *transaction = &request->transaction;
+    if (transaction->kind != LOG_APPEND) {
+        return;
+    }
+    if (mutant_goes_on(sim, MUTANT_NO_GUARD)) {
+        request->checks = 0;
+    }
+    if (attempt > 1 && store->head.term == transaction->head.term &&
+        mutant_goes_on(sim, MUTANT_SENT_AS_NEW)) {
+        transaction->guard_head_revision = store->head.mod_revision;
+        transaction->head.hash = store->head.hash;
+        transaction->first_index = store->head.index + 1;
+        transaction->head.index = store->head.index + request->payload.count;
+    }
+}
+
+static void transact(struct sim *sim, uint32_t r, const struct leadership_action *action)
+{
+    struct replica *replica = replica_of(sim, r);
+    const struct log_transaction *transaction = &action->transact.transaction;
+    if (action->transact.attempt == 1) {
+        replica->kept_number = action->transact.request;
+        build(sim, replica, transaction);
+    }
+    CADRE_ASSERT(replica->kept_number == action->transact.request);
+    uint32_t at = request_new(sim, r, action->transact.request, false);
+    struct request *request = &sim->replicas->requests[at];
+    request->transaction = *transaction;
+    request->payload = replica->kept;
+    mutate(sim, request, action->transact.attempt);
+    request_send(sim, at);
+}
+
+static void read_log(struct sim *sim, uint32_t r, const struct leadership_action *action)
+{
+    uint32_t at = request_new(sim, r, action->read.request, true);
+    struct request *request = &sim->replicas->requests[at];
+    uint32_t most = action->read.entries_max;
+    request->after = action->read.after;
+    request->entries_max = most < READ_ENTRIES ? most : READ_ENTRIES;
+    request_send(sim, at);
+}
+
+static void take_answer(struct sim *sim, uint32_t at, uint64_t without)
+{
+    struct request *request = &sim->replicas->requests[at];
+    uint32_t r = request->replica;
+    struct replica *replica = replica_of(sim, r);
+    struct leadership_event event = {.type = LEADERSHIP_EVENT_UNANSWERED};
+    request->used = false;
+    if (!replica->runs || replica->incarnation != request->incarnation) {
+        return;
+    }
+    if (without != 0) {
+        event.unanswered.request = request->number;
+        event.unanswered.no_space = without == 2;
+    } else if (request->is_read) {
+        request->read.request = request->number;
+        request->read.entries = request->entries;
+        event.type = LEADERSHIP_EVENT_READ;
+        event.read = request->read;
+    } else {
+        event.type = LEADERSHIP_EVENT_ANSWERED;
+        event.answer = request->answer;
+        event.answer.request = request->number;
+        event.answer.hash = store_hash_after(&request->transaction, &request->payload);
+        if (request->answer.applied && sim->mutant == MUTANT_TIME_FROM_ANSWER) {
+            sim->mutated = true;
+            replica->widened_us = replica_boot_us(sim, replica) + sim->scenario.log_lease_us;
+        }
+    }
+    struct log_entry entries[READ_ENTRIES];
+    for (uint32_t i = 0; i < request->read.entry_count && request->is_read; i++) {
+        entries[i] = request->entries[i];
+    }
+    event.read.entries = request->is_read && without == 0 ? entries : event.read.entries;
+    replica_event(sim, r, &event);
+}
+
+/* ---- the copy ---- */
+
+static void apply(struct sim *sim, uint32_t r, const struct leadership_action *action)
+{
+    struct replica *replica = replica_of(sim, r);
+    bool slow = sim->now_us < replica->slow_us;
+    replica->applying_to = action->apply.to;
+    replica->applying_from = replica->copy.index + 1;
+    replica->applying = action->apply.count;
+    schedule(sim,
+        slow ? draw(sim, 1, sim->scenario.log_lease_us) : sim->scenario.log_delay_us / 4 + 1,
+        ON_REPLICA_APPLIED, r, replica->incarnation, 0);
+}
+
+static void applied(struct sim *sim, uint32_t r)
+{
+    struct replica *replica = replica_of(sim, r);
+    bool skips = replica->applying > 1 && mutant_acts(sim, MUTANT_GAP_APPLIED);
+    replica_copies(
+        sim, r, replica->applying_from + (skips ? 1 : 0), replica->applying - (skips ? 1 : 0));
+    replica->copy = replica->applying_to;
+    check_copy(sim, r);
+    replica_event(sim, r,
+        &(struct leadership_event){
+            .type = LEADERSHIP_EVENT_APPLIED, .position = replica->applying_to});
+}
+
+static void take_logged(struct sim *sim, uint32_t r, const struct leadership_logged *logged)
+{
+    struct replica *replica = replica_of(sim, r);
+    if (logged->entries > 0) {
+        replica_copies(sim, r, logged->first_index, logged->entries);
+        replica->copy = logged->at;
+        check_copy(sim, r);
+    }
+}
+
+/* ---- its process ---- */
+
+static void schedule_wake(struct sim *sim, uint32_t r)
+{
+    struct replica *replica = replica_of(sim, r);
+    uint64_t wake_us = clock_when(&replica->boot_clock, leadership_wake_us(replica->core));
+    if (wake_us < replica->wake_at_us) {
+        replica->wake_at_us = wake_us;
+        schedule_message(
+            sim, wake_us, ON_REPLICA_WAKE, r, replica->incarnation, ++replica->wakes, NULL);
+    }
+}
+
+static void known(struct replica *replica, const struct leadership_action *action)
+{
+    if (!replica->has_cluster) {
+        replica->copy.hash = action->known.hash;
+    }
+    replica->has_cluster = true;
+    replica->cluster_id = action->known.cluster_id;
+    replica->etcd_id = action->known.etcd_id;
+    replica->term_seen = action->known.term;
+}
+
+static void carry_out(struct sim *sim, uint32_t r, const struct leadership_action *action)
+{
+    struct replica *replica = replica_of(sim, r);
+    switch (action->type) {
+    case LEADERSHIP_ACTION_READ:
+        read_log(sim, r, action);
+        break;
+    case LEADERSHIP_ACTION_TRANSACT:
+        transact(sim, r, action);
+        break;
+    case LEADERSHIP_ACTION_APPLY:
+        apply(sim, r, action);
+        break;
+    case LEADERSHIP_ACTION_STORE_KNOWN:
+        known(replica, action);
+        break;
+    case LEADERSHIP_ACTION_LEAD:
+        trace(sim, "c%u leads in term %llu", r, (ull)action->lead.term);
+        take_logged(sim, r, &action->lead.logged);
+        replica_leads(sim, r, action->lead.term);
+        break;
+    case LEADERSHIP_ACTION_LOGGED:
+        take_logged(sim, r, &action->logged);
+        replica_logged(sim, r, action->logged.ticket);
+        break;
+    case LEADERSHIP_ACTION_SUSPEND:
+        replica_suspends(sim, r);
+        break;
+    case LEADERSHIP_ACTION_RESUME: /* its turn, which is open, looks again */
+        replica_sends_logged(sim, r);
+        break;
+    case LEADERSHIP_ACTION_STEP_DOWN:
+        trace(sim, "c%u steps down: %s", r, action->text);
+        replica_stops(sim, r, false, BACK_US);
+        break;
+    case LEADERSHIP_ACTION_REFUSE:
+        broken(sim, "REFUSED", "c%u: %s", r, action->text);
+        break;
+    case LEADERSHIP_ACTION_FETCH_SNAPSHOT:
+    case LEADERSHIP_ACTION_DISCARD:
+        broken(sim, "ONE_LINE", "c%u asks for a snapshot, and the log is whole", r);
+        break;
+    }
+}
+
+void replica_event(struct sim *sim, uint32_t r, struct leadership_event *event)
+{
+    struct leadership_action items[LEADERSHIP_ACTIONS_PER_STEP_MAX];
+    struct leadership_actions actions = {.items = items, .capacity = CADRE_COUNT_OF(items)};
+    struct replica *replica = replica_of(sim, r);
+    uint32_t incarnation = replica->incarnation;
+    event->now_us = replica_boot_us(sim, replica);
+    leadership_step(replica->core, event, &actions);
+    const char *wrong = leadership_invariant(replica->core);
+    if (wrong != NULL) {
+        broken(sim, "STATE", "c%u: %s", r, wrong);
+    }
+    for (size_t i = 0; i < actions.count && replica->incarnation == incarnation; i++) {
+        carry_out(sim, r, &items[i]);
+    }
+    if (replica->runs && replica->incarnation == incarnation) {
+        schedule_wake(sim, r);
+    }
+}
+
+void replica_starts(struct sim *sim, uint32_t r)
+{
+    struct replica *replica = replica_of(sim, r);
+    /* One draw a statement: their order is then the same with each compiler. */
+    const uint64_t high = prng_next(&sim->prng) | 1;
+    const uint64_t low = prng_next(&sim->prng);
+    const uint64_t cluster = prng_next(&sim->prng) | 1;
+    struct leadership_options options = {.has_cluster = replica->has_cluster,
+        .cluster_id = replica->cluster_id,
+        .etcd_id = replica->etcd_id,
+        .applied = replica->copy,
+        .term_seen = replica->term_seen,
+        .format_max = 1,
+        .nonce = {.high = high, .low = low},
+        .new_cluster_id = {.high = cluster, .low = 7},
+        .seed = prng_next(&sim->prng),
+        .lease_us = sim->scenario.log_lease_us,
+        .drift_ppm = SCENARIO_PPM_MAX,
+        .margin_us = sim->scenario.log_lease_us / 60,
+        .lag_us = sim->scenario.log_lease_us / 6,
+        .tickets_max = TICKETS_MAX};
+    options.new_hash = store_cluster_hash(options.new_cluster_id);
+    if (replica->has_cluster && mutant_goes_on(sim, MUTANT_OWN_COPY)) {
+        options.applied = (struct leadership_position){.index = sim->replicas->store.head.index,
+            .term = sim->replicas->store.head.term,
+            .hash = sim->replicas->store.head.hash};
+    }
+    if (replica->memory == NULL) {
+        replica->memory = malloc(leadership_bytes(TICKETS_MAX));
+        CADRE_ASSERT(replica->memory != NULL);
+    }
+    replica->runs = true;
+    replica->incarnation++;
+    replica->leads = false;
+    replica->kept_number = 0;
+    replica->wake_at_us = UINT64_MAX;
+    replica->core = leadership_init(replica->memory, &options);
+    trace(sim, "c%u starts, its copy is at %llu", r, (ull)replica->copy.index);
+    const struct leadership_event resign = {
+        .type = LEADERSHIP_EVENT_RESIGN, .nonce = replica->resigned};
+    struct leadership_event first =
+        replica->resigns ? resign : (struct leadership_event){.type = LEADERSHIP_EVENT_TICK};
+    replica->resigns = false;
+    replica_event(sim, r, &first);
+}
+
+static void close_links(struct sim *sim, uint32_t r)
+{
+    for (uint32_t i = 0; i < sim->link_count; i++) {
+        struct link *link = &sim->links[i];
+        if (link->coordinator_open && link->replica == r) {
+            link_cut(sim, i, SCENARIO_BLINK_US / 4);
+            link->coordinator_open = false;
+        }
+    }
+}
+
+/* Planted: what it had recorded and not logged stays in its copy. */
+static void keep_state(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        stored_copy(sim->jobs[i].durable, sim->jobs[i].stored);
+    }
+}
+
+void replica_stops(struct sim *sim, uint32_t r, bool tail, uint64_t back_us)
+{
+    struct replica *replica = replica_of(sim, r);
+    bool entered = sim->replicas->entered == r;
+    if (!replica->runs) {
+        return;
+    }
+    if (!entered) {
+        replica_enters(sim, r);
+    }
+    if (!tail && replica->leads && mutant_goes_on(sim, MUTANT_STATE_KEPT)) {
+        keep_state(sim);
+    }
+    coordinator_drop_turn(sim);
+    sim->coordinator.pending_update_open = false;
+    sim->coordinator.incarnation = 0;
+    replica_leaves(sim);
+    replica_forgets(sim, replica);
+    replica->runs = false;
+    replica->leads = false;
+    replica->incarnation++;
+    replica->pause.on = false;
+    replica->pauses_late = false;
+    replica->sends_late = false;
+    close_links(sim, r);
+    if (tail && replica->copy.index > 0) {
+        replica_rewinds(sim, r, draw(sim, 0, replica->copy.index));
+    }
+    trace(sim, "c%u ends, its copy is at %llu", r, (ull)replica->copy.index);
+    schedule(sim, back_us, ON_REPLICA_START, r, replica->incarnation, 0);
+    if (entered) {
+        replica_enters(sim, r);
+    }
+}
+
+void replica_happens(struct sim *sim, const struct happening *happening)
+{
+    uint32_t r = happening->a;
+    if (happening->type == ON_LOG_ANSWER) {
+        take_answer(sim, r, happening->n);
+        return;
+    }
+    struct replica *replica = replica_of(sim, r);
+    if (replica->incarnation != happening->b) {
+        return;
+    }
+    if (happening->type == ON_REPLICA_START) {
+        replica_starts(sim, r);
+    } else if (happening->type == ON_REPLICA_CHANGED) {
+        replica_event(sim, r, &(struct leadership_event){.type = LEADERSHIP_EVENT_CHANGED});
+    } else if (happening->type == ON_REPLICA_APPLIED) {
+        applied(sim, r);
+    } else if (happening->n == replica->wakes) {
+        replica->wake_at_us = UINT64_MAX;
+        replica_event(sim, r, &(struct leadership_event){.type = LEADERSHIP_EVENT_TICK});
+    }
+}
