@@ -240,6 +240,7 @@ static void carry_out(struct sim *sim, uint32_t r, const struct leadership_actio
     case LEADERSHIP_ACTION_REFUSE:
         broken(sim, "REFUSED", "c%u: %s", r, action->text);
         break;
+    case LEADERSHIP_ACTION_SNAPSHOT_STORED:
     case LEADERSHIP_ACTION_FETCH_SNAPSHOT:
     case LEADERSHIP_ACTION_DISCARD:
         broken(sim, "ONE_LINE", "c%u asks for a snapshot, and the log is whole", r);
