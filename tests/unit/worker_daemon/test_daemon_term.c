@@ -71,6 +71,10 @@ static void the_highest_term_that_leads_is_chosen(void **state)
         assert_int_equal(
             leader_choose(&seen, cases[i].answers, 3, cases[i].current), cases[i].chosen);
     }
+    assert_true(leader_is_newer(&seen, &(struct leader_answer)LEADS(5)));
+    assert_false(leader_is_newer(&seen, &(struct leader_answer)LEADS(4)));
+    assert_false(leader_is_newer(&seen, &(struct leader_answer)STALE(5)));
+    assert_false(leader_is_newer(&seen, &(struct leader_answer)ELSEWHERE));
     static const struct leader_answer any[] = {SILENT, ELSEWHERE};
     assert_int_equal(leader_choose(&(struct term){0}, any, 2, 0), 1);
 }

@@ -14,6 +14,9 @@ struct leader_answer {
     struct term term;
 };
 
+/* It leads in a later term than `seen`, of that cluster. */
+bool leader_is_newer(const struct term *seen, const struct leader_answer *answer);
+
 /* The one with the highest term of those that lead, in the cluster and in no older term than
  * `seen`, which is the newest that was accepted. `current` is the one that was joined: it is
  * returned when it is that one, and when none leads. */

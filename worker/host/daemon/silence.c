@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Watches how long nothing came from the coordinator; asks all of them, at once and with a short
- * deadline, and decides by leader_choice.c. When another one leads, all calls to the silent one end
- * with UNAVAILABLE: the stream, which link.c opens again, there; and transfers, which go on with
- * the next link. link.c calls it. */
+ * deadline, again after a pause that doubles, and decides by leader_choice.c. When another one
+ * leads, all calls to the silent one end with UNAVAILABLE: the stream, which link.c opens again,
+ * there; and transfers, which go on with the next link. link.c calls it. */
 #include "worker/host/daemon/silence.h"
 
 #include <stdlib.h>
@@ -22,6 +22,7 @@ struct silence {
     uv_timer_t timer;
     uint64_t limit_ms;    /* 0: not watched */
     uint64_t received_ms; /* uv_now() of the newest message */
+    uint64_t pause_ms;    /* before the questions are sent again */
     bool nothing_since;   /* nothing came since the questions were sent */
     size_t asked;
     size_t unanswered;
@@ -33,6 +34,21 @@ struct silence {
 static uint64_t now_ms(const struct silence *silence)
 {
     return uv_now(rpc_loop_uv(silence->daemon->loop));
+}
+
+/* One is about to lead when the silent one has lost its lease, which is as long as the silence. */
+static uint64_t shortest_ms(const struct silence *silence)
+{
+    return silence->limit_ms / 6 + 1;
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm(struct silence *silence, uint64_t wait_ms)
+{
+    if (silence->limit_ms > 0) {
+        uv_timer_start(&silence->timer, on_timer, wait_ms > 0 ? wait_ms : 1, 0);
+    }
 }
 
 /* ---- the answers ---- */
@@ -52,6 +68,7 @@ static void go_to(struct silence *silence, size_t at)
     struct daemon *daemon = silence->daemon;
     const char *silent = rpc_endpoints_address(daemon->endpoints);
     rpc_endpoints_use(daemon->endpoints, at);
+    silence->nothing_since = false; /* it is decided */
     log_event(LOG_LEVEL_WARNING, "link",
         "the coordinator sends nothing, and another one leads: this worker joins that one",
         LOG_STR("silent", silent), LOG_STR("leader", rpc_endpoints_address(daemon->endpoints)),
@@ -59,6 +76,15 @@ static void go_to(struct silence *silence, size_t at)
         LOG_U64("silence_ms", now_ms(silence) - silence->received_ms));
     rpc_channel_abort_calls(
         daemon->channel, CADRE_UNAVAILABLE, "the coordinator sends nothing, and another one leads");
+}
+
+static void ask_after_pause(struct silence *silence)
+{
+    arm(silence, silence->pause_ms);
+    silence->pause_ms *= 2;
+    if (silence->pause_ms > silence->limit_ms) {
+        silence->pause_ms = silence->limit_ms;
+    }
 }
 
 static void decide(struct silence *silence)
@@ -100,8 +126,16 @@ static void on_answer_end(struct rpc_call *call, cadre_status status, const char
     (void)status;
     (void)text;
     silence->unanswered--;
-    if (silence->unanswered == 0 && !silence->closed) {
+    if (silence->closed) {
+        return;
+    }
+    /* Whatever the others may answer, a newer one leads. */
+    bool newer = leader_is_newer(&silence->daemon->term, &silence->answers[question->at]);
+    if (newer || silence->unanswered == 0) {
         decide(silence);
+    }
+    if (silence->unanswered == 0) {
+        ask_after_pause(silence);
     }
 }
 
@@ -116,7 +150,7 @@ static void ask(struct silence *silence, size_t at)
     silence->answers[at] = (struct leader_answer){0};
     silence->questions[at] = (struct silence_question){.silence = silence, .at = at};
     const struct rpc_call_options options = {.path = METHOD_COORDINATORS_LEADER,
-        .deadline_us = clock_monotonic_us() + silence->limit_ms * CADRE_US_PER_MS / 3,
+        .deadline_us = clock_monotonic_us() + shortest_ms(silence) * CADRE_US_PER_MS,
         .ops = &ops,
         .user = &silence->questions[at]};
     struct rpc_channel *channel = rpc_endpoints_channel_at(silence->daemon->endpoints, at);
@@ -130,21 +164,17 @@ static void ask(struct silence *silence, size_t at)
 static void ask_all(struct silence *silence)
 {
     size_t count = rpc_endpoints_count(silence->daemon->endpoints);
-    if (count < 2 || silence->unanswered > 0) {
-        return;
+    if (silence->unanswered > 0) {
+        return; /* the end of the last one goes on */
     }
     silence->nothing_since = true;
     silence->asked = count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && count > 1; i++) {
         ask(silence, i);
     }
-}
-
-static void on_timer(uv_timer_t *timer);
-
-static void arm(struct silence *silence, uint64_t wait_ms)
-{
-    uv_timer_start(&silence->timer, on_timer, wait_ms > 0 ? wait_ms : 1, 0);
+    if (silence->unanswered == 0) {
+        arm(silence, silence->limit_ms);
+    }
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -152,13 +182,13 @@ static void on_timer(uv_timer_t *timer)
     struct silence *silence = timer->data;
     uint64_t silent_ms = now_ms(silence) - silence->received_ms;
     if (silent_ms < silence->limit_ms) {
+        silence->pause_ms = shortest_ms(silence);
         arm(silence, silence->limit_ms - silent_ms);
-        return;
-    }
-    if (silence->daemon->join != NULL) {
+    } else if (silence->daemon->join != NULL) {
         ask_all(silence);
+    } else {
+        arm(silence, silence->limit_ms);
     }
-    arm(silence, silence->limit_ms);
 }
 
 /* ---- for link.c and main.c ---- */
@@ -174,11 +204,9 @@ void silence_limit(struct daemon *daemon, uint64_t silence_us)
 {
     struct silence *silence = daemon->silence;
     silence->limit_ms = silence_us / CADRE_US_PER_MS;
-    if (silence->limit_ms > 0) {
-        arm(silence, silence->limit_ms);
-    } else {
-        uv_timer_stop(&silence->timer);
-    }
+    silence->pause_ms = shortest_ms(silence);
+    uv_timer_stop(&silence->timer);
+    arm(silence, silence->limit_ms);
 }
 
 cadre_status silence_open(struct daemon *daemon, struct cadre_error *error)
