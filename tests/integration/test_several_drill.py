@@ -5,6 +5,7 @@ had, and each sample is applied once, in the one order.
     test_several_drill.py --faults=300 --seed=1      drawn ones; each kind once by default"""
 import argparse
 import random
+import sys
 
 from hosts import Hosts
 from several_drill import KINDS, Drill, WiredSeveral
@@ -13,6 +14,7 @@ from testing import run
 OPTIONS = argparse.ArgumentParser(add_help=False)
 OPTIONS.add_argument("--faults", type=int, default=0)
 OPTIONS.add_argument("--seed", type=int, default=1)
+CHOSEN = OPTIONS.parse_args([])
 FAULTS_PER_JOB = 10  # of 204 steps
 
 
@@ -24,7 +26,7 @@ def show(took_ms):
 
 
 def test_a_drill():
-    options, _ = OPTIONS.parse_known_args()
+    options = CHOSEN
     draw = random.Random(f"the faults of {options.seed}")
     kinds = [draw.choice(list(KINDS)) for _ in range(options.faults)] or list(KINDS)
     with Hosts(9) as hosts, WiredSeveral(hosts) as cluster:
@@ -39,4 +41,5 @@ def test_a_drill():
 
 
 if __name__ == "__main__":
+    CHOSEN, sys.argv[1:] = OPTIONS.parse_known_args()
     run(dict(globals()))
