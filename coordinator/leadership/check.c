@@ -105,7 +105,9 @@ static bool check_cluster(struct leadership *leadership, const struct leadership
             out);
     }
     uint64_t etcd_id = known->has_cluster ? known->etcd_id : read->cluster.etcd_id;
-    if (etcd_id != read->etcd_id && !known->accept_restored) {
+    bool written_here =
+        read->cluster.etcd_id == read->etcd_id && read->cluster.reseeded_term > known->term_seen;
+    if (etcd_id != read->etcd_id && !written_here && !known->accept_restored) {
         return refuse_with(leadership,
             "etcd has another cluster id than when this ledger was "
             "last read: it was restored from "

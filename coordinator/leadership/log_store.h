@@ -44,6 +44,9 @@ struct log_cluster {
     struct log_nonce id;
     uint64_t etcd_id; /* etcd's own cluster id, when the key was made */
     uint32_t format;  /* in force: no leader writes a newer one (HA24) */
+    /* The log was written again (--reseed), into etcd's cluster `etcd_id`, in
+     * this term; 0: never. */
+    uint64_t reseeded_term;
 };
 
 /* Key `leader`. Its names, addresses and wall clock are the shell's. */

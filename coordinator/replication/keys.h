@@ -9,7 +9,11 @@
 #define KEY_CLUSTER "cluster"
 #define KEY_LEADER  "leader"
 #define KEY_HEAD    "head"
-/* Before all keys snap/INDEX, and behind them. */
+/* Before all keys log/INDEX, part/INDEX/N, snap/INDEX, and behind them. */
+#define KEY_ENTRIES       "log/"
+#define KEY_ENTRIES_END   "log0"
+#define KEY_PIECES        "part/"
+#define KEY_PIECES_END    "part0"
 #define KEY_SNAPSHOTS     "snap/"
 #define KEY_SNAPSHOTS_END "snap0"
 

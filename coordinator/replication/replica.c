@@ -119,8 +119,7 @@ static void arm_timer(struct replica *replica)
     uv_timer_start(&replica->timer, on_timer, left_ms < TIMER_MS_MAX ? left_ms : TIMER_MS_MAX, 0);
 }
 
-/* An event of the loop, or NULL, and all that follows from it. */
-static void run(struct replica *replica, struct leadership_event *event)
+void replica_run(struct replica *replica, struct leadership_event *event)
 {
     struct leadership_event next;
     if (replica->in_step || replica->ended) {
@@ -144,7 +143,7 @@ static void run(struct replica *replica, struct leadership_event *event)
 static void on_timer(uv_timer_t *timer)
 {
     struct leadership_event event = {.type = LEADERSHIP_EVENT_TICK};
-    run(timer->data, &event);
+    replica_run(timer->data, &event);
 }
 
 static void on_watch(cadre_status status, const char *text, void *user)
@@ -152,7 +151,7 @@ static void on_watch(cadre_status status, const char *text, void *user)
     struct replica *replica = user;
     struct leadership_event event = {.type = LEADERSHIP_EVENT_CHANGED};
     if (status == CADRE_OK) {
-        run(replica, &event);
+        replica_run(replica, &event);
     } else {
         replica_note_failure(replica, text);
     }
@@ -165,7 +164,7 @@ static void on_read(
     struct leadership_event event = {.type = LEADERSHIP_EVENT_READ, .read = *read};
     replica->failure[0] = '\0';
     replica->contents = contents;
-    run(replica, &event);
+    replica_run(replica, &event);
     replica->contents = NULL;
 }
 
@@ -174,7 +173,7 @@ static void on_answered(void *user, const struct leadership_answer *answer)
     struct replica *replica = user;
     struct leadership_event event = {.type = LEADERSHIP_EVENT_ANSWERED, .answer = *answer};
     replica->failure[0] = '\0';
-    run(replica, &event);
+    replica_run(replica, &event);
 }
 
 static void on_unanswered(void *user, uint64_t request, bool no_space, const char *text)
@@ -182,7 +181,7 @@ static void on_unanswered(void *user, uint64_t request, bool no_space, const cha
     struct leadership_event event = {.type = LEADERSHIP_EVENT_UNANSWERED,
         .unanswered = {.request = request, .no_space = no_space}};
     replica_note_failure(user, text);
-    run(user, &event);
+    replica_run(user, &event);
 }
 
 static void on_snapshot(
@@ -192,7 +191,7 @@ static void on_snapshot(
     replica->in_step = true; /* the table may call the replica */
     snapshots_found(replica, status, text, snapshot);
     replica->in_step = false;
-    run(replica, NULL);
+    replica_run(replica, NULL);
 }
 
 /* ---- begin and end ---- */
@@ -351,7 +350,7 @@ cadre_status replica_append(struct replica *replica, const void *bytes, size_t s
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION, "this coordinator does not lead");
     }
     CADRE_TRY(tickets_keep(&replica->tickets, &ticket, ret_ticket, error));
-    run(replica, NULL);
+    replica_run(replica, NULL);
     return CADRE_OK;
 }
 
@@ -363,7 +362,7 @@ uint64_t replica_may_send_until_us(const struct replica *replica)
 void replica_leave(struct replica *replica)
 {
     replica->pending.leave = true;
-    run(replica, NULL);
+    replica_run(replica, NULL);
 }
 
 void replica_hello_ahead(struct replica *replica, uint64_t term, uint64_t index)
@@ -376,19 +375,19 @@ void replica_hello_ahead(struct replica *replica, uint64_t term, uint64_t index)
         pending->hello_term = term;
         pending->hello_index = index;
     }
-    run(replica, NULL);
+    replica_run(replica, NULL);
 }
 
 void replica_snapshot_installed(struct replica *replica, const struct leadership_position *position)
 {
     snapshots_installed(replica, position);
-    run(replica, NULL);
+    replica_run(replica, NULL);
 }
 
 void replica_snapshot_held(struct replica *replica, const struct replica_snapshot *snapshot)
 {
     snapshots_held(replica, snapshot);
-    run(replica, NULL);
+    replica_run(replica, NULL);
 }
 
 void replica_show(const struct replica *replica, struct replica_view *ret_view)

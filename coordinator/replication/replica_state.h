@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A replica as its files see it: replica.c calls act.c. Private to coordinator/replication. */
+ * A replica as its files see it: resign.c calls replica.c, which calls act.c, which calls
+ * snapshots.c. Private to coordinator/replication. */
 #ifndef CADRE_COORDINATOR_REPLICATION_REPLICA_STATE_H
 #define CADRE_COORDINATOR_REPLICATION_REPLICA_STATE_H
 
@@ -67,6 +68,8 @@ struct replica {
     uint64_t failures; /* so many were noted */
 };
 
+/* An event of the loop, or NULL, and all that follows from it. */
+void replica_run(struct replica *replica, struct leadership_event *event);
 /* Carries out an action of the core: a request to etcd, or a call of the owner's table. */
 void replica_act(struct replica *replica, const struct leadership_action *action);
 /* snapshots.c: which snapshots there are, when one is due, and what is trimmed behind it. */

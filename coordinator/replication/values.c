@@ -88,6 +88,7 @@ struct etcd_bytes value_pack_cluster(const struct cluster_value *cluster, struct
     message.id = &id;
     message.etcd_id = cluster->cluster.etcd_id;
     message.format = cluster->cluster.format;
+    message.reseeded_term = cluster->cluster.reseeded_term;
     message.secret = binary(cluster->secret, sizeof cluster->secret);
     return pack(&message.base, arena);
 }
@@ -110,8 +111,10 @@ bool value_unpack_cluster(
     if (from == NULL) {
         return false;
     }
-    *ret_cluster = (struct cluster_value){
-        .cluster = {.id = take_nonce(from->id), .etcd_id = from->etcd_id, .format = from->format}};
+    *ret_cluster = (struct cluster_value){.cluster = {.id = take_nonce(from->id),
+                                              .etcd_id = from->etcd_id,
+                                              .format = from->format,
+                                              .reseeded_term = from->reseeded_term}};
     if (from->secret.len != sizeof ret_cluster->secret) {
         return false;
     }

@@ -305,6 +305,17 @@ cadre_status store_sqlite_open(
     return CADRE_OK;
 }
 
+cadre_status store_sqlite_leave_log(struct store *store, struct cadre_error *error)
+{
+    CADRE_ASSERT(store->ops == &sqlite_ops);
+    struct sqlite_store *sqlite = sqlite_of(store);
+    const struct log_copy none = {0};
+    const struct transaction transaction = {.log = &none};
+    CADRE_TRY(run_transaction(sqlite, &transaction, true, error));
+    sqlite->log = none;
+    return CADRE_OK;
+}
+
 cadre_status store_sqlite_copy(struct store *store, const char *path, struct cadre_error *error)
 {
     CADRE_ASSERT(store->ops == &sqlite_ops);

@@ -223,6 +223,10 @@ cadre_status store_sqlite_open(
  * NOT_FOUND (its folder is missing), DATA_LOSS (a disk fails). */
 cadre_status store_sqlite_copy(struct store *store, const char *path, struct cadre_error *error);
 
+/* The store of the SQLite peer is the copy of a shared log no more, but a ledger of its own: with
+ * the same secret, and its next starts are later ones of the same cluster. Synced. */
+cadre_status store_sqlite_leave_log(struct store *store, struct cadre_error *error);
+
 /* Empty; lost when it is closed. */
 cadre_status store_memory_open(struct store **ret_store, struct cadre_error *error);
 

@@ -12,10 +12,11 @@
  * A line for each thing that happens, with tabs between; times are CLOCK_BOOTTIME in microseconds:
  *
  *   applied INDEX TERM HASH TEXT      the first bytes of the entry
- *   lead TERM NOW        logged TEXT         may NOW UNTIL (0: it may send nothing)
+ *   lead TERM NOW NONCE  logged TEXT         may NOW UNTIL (0: it may send nothing)
  *   suspend              resume              leader NAME TERM LEFT
- *   secret HEX                               of the cluster
- *   installed INDEX      stored INDEX        of a snapshot; its entries are printed as applied
+ *   known ID TERM SECRET                     of the cluster
+ *   installed INDEX                          a snapshot; its entries are printed as applied
+ *   stored INDEX TERM HASH SHA256 SIZE       a snapshot
  *   step_down TEXT       refused TEXT        and it exits, with 3 or 4 */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -47,6 +48,7 @@ static struct {
     /* The copy of the ledger: a line for each entry, as it is printed. */
     char (*lines)[LINE_BYTES];
     uint64_t line_count, lines_max;
+    struct replica_snapshot made; /* the newest snapshot */
     uv_pipe_t input;
     uv_timer_t timer;
     char command[COMMAND_BYTES];
@@ -61,6 +63,14 @@ static struct {
 } driver;
 
 /* ---- the copy of the ledger ---- */
+
+static void print_hex(const uint8_t *bytes, size_t size)
+{
+    printf("\t");
+    for (size_t i = 0; i < size; i++) {
+        printf("%02x", bytes[i]);
+    }
+}
 
 /* Adds and prints the line of the next entry. */
 static void add_line(const char *line)
@@ -105,6 +115,7 @@ static void on_make(void *user, const struct leadership_position *at)
                  read_back(fd, &snapshot);
     close(fd);
     CADRE_ASSERT(whole);
+    driver.made = snapshot;
     replica_snapshot_held(driver.replica, &snapshot);
 }
 
@@ -132,7 +143,12 @@ static void on_fetch(void *user, const struct replica_snapshot *wanted)
 static void on_stored(void *user, uint64_t index)
 {
     (void)user;
-    printf("stored\t%" PRIu64 "\n", index);
+    const struct replica_snapshot *made = &driver.made;
+    CADRE_ASSERT(made->at.index == index);
+    printf("stored\t%" PRIu64 "\t%" PRIu64, index, made->at.term);
+    print_hex(made->at.hash.bytes, sizeof made->at.hash.bytes);
+    print_hex(made->sha256, sizeof made->sha256);
+    printf("\t%" PRIu64 "\n", made->size);
 }
 
 /* ---- the owner's table ---- */
@@ -161,10 +177,9 @@ static cadre_status on_apply(
 static void on_known(void *user, const struct replica_known *known)
 {
     (void)user;
-    printf("secret\t");
-    for (size_t i = 0; i < sizeof known->secret; i++) {
-        printf("%02x", known->secret[i]);
-    }
+    printf("known\t%016" PRIx64 "%016" PRIx64 "\t%" PRIu64, known->cluster_id.high,
+        known->cluster_id.low, known->term);
+    print_hex(known->secret, sizeof known->secret);
     printf("\n");
 }
 
@@ -177,8 +192,11 @@ static cadre_status on_discard(void *user, struct cadre_error *error)
 static void on_lead(void *user, uint64_t term)
 {
     (void)user;
+    struct replica_view view;
     driver.term = term;
-    printf("lead\t%" PRIu64 "\t%" PRIu64 "\n", term, clock_boot_us());
+    replica_show(driver.replica, &view);
+    printf("lead\t%" PRIu64 "\t%" PRIu64 "\t%016" PRIx64 "%016" PRIx64 "\n", term, clock_boot_us(),
+        view.core.nonce.high, view.core.nonce.low);
 }
 
 static void on_logged(void *user, uint64_t ticket)

@@ -33,8 +33,10 @@ class Replica:
         self.terms = []      # (term, time) that it led
         self.may = []        # [from, until)
         self.leader = None   # (name, term, left)
-        self.secret = None   # of the cluster
-        self.stored, self.installed = [], []  # indices of snapshots
+        self.nonce = None    # with which it led
+        self.known = None    # (id, term, secret) of the cluster
+        self.stored = []     # (index, term, hash, SHA-256, size) of snapshots
+        self.installed = []  # indices of snapshots
         self.suspended = False
         self.end = None
         self.lock = threading.Lock()
@@ -57,14 +59,17 @@ class Replica:
             self.logged.append(fields[0])
         elif what == "lead":
             self.terms.append((int(fields[0]), int(fields[1])))
+            self.nonce = fields[2]
         elif what == "may":
             self.note_may(int(fields[0]), int(fields[1]))
         elif what == "leader":
             self.leader = (fields[0], int(fields[1]), fields[2] == "1")
-        elif what == "secret":
-            self.secret = fields[0]
-        elif what in ("stored", "installed"):
-            getattr(self, what).append(int(fields[0]))
+        elif what == "known":
+            self.known = fields
+        elif what == "stored":
+            self.stored.append((int(fields[0]), *fields[1:]))
+        elif what == "installed":
+            self.installed.append(int(fields[0]))
         elif what in ("suspend", "resume"):
             self.suspended = what == "suspend"
         else:
@@ -103,10 +108,11 @@ class Replica:
 class World:
     """Replicas c0, c1, c2, each with its earlier processes. With `snapshot_bytes` the log is trimmed all the time."""
 
-    def __init__(self, etcds, lease_ms=LEASE_MS, count=3, snapshot_bytes=0):
+    def __init__(self, etcds, lease_ms=LEASE_MS, count=3, snapshot_bytes=0, folder=None):
         self.arguments = [etcds.address("cadre"), str(lease_ms)]
         if snapshot_bytes > 0:
-            self.arguments += [tempfile.mkdtemp(dir=etcds.folder), str(snapshot_bytes)]
+            folder = folder or tempfile.mkdtemp(dir=etcds.folder)
+            self.arguments += [folder, str(snapshot_bytes)]
         self.now = {f"c{i}": None for i in range(count)}
         self.all = []
         for name in self.now:
@@ -125,6 +131,13 @@ class World:
             leading = [one for one in self.running() if one.leads() and one is not other_than]
             return max(leading, key=lambda one: one.terms[-1][0], default=None)
         return wait_for("one leads", find, PATIENCE_S)
+
+    def tool(self, *arguments):
+        """Runs replica_tool; what it prints."""
+        done = subprocess.run([os.environ["CADRE_TEST_REPLICA_TOOL"], self.arguments[0], *arguments],
+                              capture_output=True, text=True, timeout=HANG_S, check=False)
+        check_equal(done.returncode, 0, f"exit status of {arguments}: {done.stdout}{done.stderr}")
+        return done.stdout.strip()
 
     def progress(self, count=10):
         """Some replica logs so many entries more."""
@@ -147,7 +160,8 @@ class World:
                 applied = list(one.applied)
             check_equal(applied, longest[:len(applied)], f"what {one.name} applied")
         check_equal([entry[0] for entry in longest], list(range(1, len(longest) + 1)), "indices")
-        check_equal(len({one.secret for one in self.all if one.secret}), 1, "secrets of the cluster")
+        known = {(one.known[0], one.known[2]) for one in self.all if one.known}
+        check_equal(len(known), 1, "ids and secrets of the cluster")
         texts = [entry[3] for entry in longest]
         entries = [text for text in texts if text != "TERM"]
         check_equal(len(entries), len(set(entries)), "entries that are there once")
@@ -286,6 +300,25 @@ def test_the_leader_leaves():
         replicas.finish()
 
 
+def test_a_dead_leader_is_resigned():
+    """As a service manager does it after the end of the process; the lease is longer than this test is patient."""
+    with world(3, 10 * 60 * 1000) as (_, replicas):
+        for _ in range(2):
+            leader = replicas.leader()
+            replicas.progress()
+            replicas.catch_up()  # so that another can take over
+            killed_us = boot_us()
+            leader.kill()
+            leader.note_may(boot_us(), 0)  # a dead process sends nothing
+            check_equal(replicas.tool("resign", leader.nonce), "the process has left", "what it says")
+            new = replicas.leader()
+            print(f"it took {(new.terms[-1][1] - killed_us) / 1000:.0f} ms", flush=True)
+            replicas.progress()
+            check_equal(replicas.tool("resign", leader.nonce), "the process does not lead", "what it says")
+            replicas.restart_ended()
+        replicas.finish()
+
+
 def test_a_member_of_etcd_is_killed():
     with world(3) as (etcds, replicas):
         for which in (etcds.leader, lambda: etcds.followers()[0], etcds.leader):
@@ -341,6 +374,66 @@ def test_a_log_that_is_trimmed():
         wait_for("it stores a snapshot", lambda: back.stored, PATIENCE_S)
         replicas.restart_ended()
         replicas.finish()
+
+
+def seed(replicas, how, known, snapshot):
+    """Writes a new log from the snapshot, by replica_tool."""
+    index, *rest = snapshot
+    text = replicas.tool(how, *known, str(index), *rest)
+    check_in(f"etcd's log begins behind entry {index} in term", text, "what it says")
+    return int(text.split()[-1])
+
+
+def goes_on_from(etcds, before, how):
+    """Coordinators without any copy go on from the newest snapshot of `before`, which has ended, in a log that is
+    written again."""
+    snapshot = max(one for replica in before.all for one in replica.stored)
+    known = max((one.known for one in before.all if one.known), key=lambda known: int(known[1]))
+    longest = max((one.applied for one in before.all), key=len)
+    index, folder = snapshot[0], before.arguments[2]
+    with World(etcds, snapshot_bytes=20000, folder=folder, count=0) as tool:
+        term = seed(tool, how, known, snapshot)
+    check(term >= int(known[1]) + (1000 if how == "reseed" else 0), f"term {term}, {known[1]} was known")
+    with World(etcds, snapshot_bytes=20000, folder=folder) as replicas:
+        leader = replicas.leader()
+        check(leader.terms[-1][0] > term, f"term {leader.terms}, written with {term}")
+        check_equal(leader.applied[:index], longest[:index], "what is before the new log")
+        replicas.progress()
+        replicas.finish()
+        check_equal({one.known[2] for one in replicas.all if one.known}, {known[2]}, "secrets")
+
+
+def stop_with_a_snapshot(replicas):
+    replicas.leader()
+    wait_for("a snapshot is stored", lambda: any(one.stored for one in replicas.all), PATIENCE_S)
+    replicas.progress()
+    for one in replicas.running():
+        one.kill()
+
+
+def test_an_older_etcd_is_reseeded():
+    with world(1, snapshot_bytes=20000) as (etcds, replicas):
+        member = etcds.members[0]
+        replicas.leader()
+        member.kill()
+        copy = copy_state(member, "backup")
+        member.start()
+        stop_with_a_snapshot(replicas)
+        member.kill()
+        state = os.path.join(member.folder, member.name)
+        shutil.rmtree(state)
+        os.rename(copy, state)
+        member.start()
+        etcds.wait_healthy()
+        goes_on_from(etcds, replicas, "reseed")
+
+
+def test_a_ledger_is_imported():
+    """Into an etcd that holds none; so is a ledger reseeded whose etcd was lost."""
+    for how in ("import", "reseed"):
+        with world(1, snapshot_bytes=20000) as (_, replicas), Etcds(1) as empty:
+            stop_with_a_snapshot(replicas)
+            goes_on_from(empty, replicas, how)
 
 
 def copy_state(member, name):

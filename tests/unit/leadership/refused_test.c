@@ -61,6 +61,30 @@ static void test_clusters_must_be_the_same(void **state)
     expect_refused(&fixture, "etcd's key cluster is damaged");
 }
 
+/* It was written into this etcd, in a term above all that are known. */
+static void test_a_log_that_was_written_again_is_accepted(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    begin_with(&fixture, 3, 3);
+    fixture.etcd_id++;
+    fixture.cluster.etcd_id = fixture.etcd_id;
+    fixture.cluster.reseeded_term = 1; /* which it has seen: that log may be an old one */
+    expect_refused(&fixture, "etcd has another cluster id");
+    begin_with(&fixture, 3, 3);
+    fixture.etcd_id++;
+    fixture.cluster.reseeded_term = 1001; /* but into another etcd, which was restored */
+    expect_refused(&fixture, "etcd has another cluster id");
+    begin_with(&fixture, 3, 3);
+    fixture.etcd_id++;
+    fixture.cluster.etcd_id = fixture.etcd_id;
+    fixture.cluster.reseeded_term = fixture.leader.term = fixture.head.term = 1001;
+    fixture_start(&fixture);
+    answer_read(&fixture);
+    assert_int_equal(state_of(&fixture), LEADERSHIP_FOLLOWER);
+    expect(&fixture, "read after 3\nknown term 1001\n");
+}
+
 static void test_an_older_ledger_is_refused(void **state)
 {
     (void)state;
@@ -221,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clusters_must_be_the_same),
+        cmocka_unit_test(test_a_log_that_was_written_again_is_accepted),
         cmocka_unit_test(test_an_older_ledger_is_refused),
         cmocka_unit_test(test_a_log_that_was_replaced_is_refused),
         cmocka_unit_test(test_good_entries_before_a_bad_one_are_applied),

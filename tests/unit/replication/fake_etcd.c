@@ -428,7 +428,9 @@ static enum fake_fault take_fault(struct etcd *etcd)
     enum fake_fault fault = etcd->next;
     etcd->next = FAKE_WELL;
     etcd->calls++;
-    return etcd->fail_at != 0 && etcd->calls == etcd->fail_at ? etcd->fail_at_how : fault;
+    bool fails = etcd->fail_at != 0 && etcd->calls >= etcd->fail_at &&
+                 (etcd->calls == etcd->fail_at || etcd->calls <= etcd->fail_to);
+    return fails ? etcd->fail_at_how : fault;
 }
 
 static void fail_request(struct fake_request *request, enum fake_fault fault)
@@ -490,6 +492,30 @@ void fake_close(struct etcd *etcd)
         free_request(etcd->late);
     }
     free(etcd);
+}
+
+struct etcd *fake_backup(const struct etcd *etcd)
+{
+    struct etcd *backup = fake_open(etcd->loop);
+    backup->revision = etcd->revision;
+    for (size_t i = 0; i < etcd->pair_count; i++) {
+        put_pair(backup, etcd->pairs[i].key, etcd->pairs[i].value, etcd->pairs[i].size);
+        backup->pairs[i].mod_revision = etcd->pairs[i].mod_revision;
+    }
+    return backup;
+}
+
+void fake_restore(struct etcd *etcd, struct etcd *backup)
+{
+    while (etcd->pair_count > 0) {
+        delete_pair(etcd, &etcd->pairs[etcd->pair_count - 1]);
+    }
+    memcpy(etcd->pairs, backup->pairs, sizeof etcd->pairs);
+    etcd->pair_count = backup->pair_count;
+    etcd->revision = backup->revision;
+    etcd->cluster_id++;
+    backup->pair_count = 0;
+    fake_close(backup);
 }
 
 struct checking {

@@ -42,6 +42,7 @@ struct etcd {
     unsigned calls;
     enum fake_fault next; /* of the next call */
     unsigned fail_at;     /* the call with this number fails so: 0: none */
+    unsigned fail_to;     /* and those after it, up to this one */
     enum fake_fault fail_at_how;
     struct fake_request *late; /* not applied yet */
     uint64_t sent_digest;      /* of the newest call: all that it compares and writes */
@@ -56,6 +57,9 @@ const struct fake_pair *fake_find(const struct etcd *etcd, const char *key);
 void fake_put(struct etcd *etcd, const char *key, const void *value, size_t size);
 /* Puts the value that it has. */
 void fake_touch(struct etcd *etcd, const char *key);
+/* A copy of all keys and values, and their return, as another cluster of etcd. */
+struct etcd *fake_backup(const struct etcd *etcd);
+void fake_restore(struct etcd *etcd, struct etcd *backup);
 /* Over all keys, values and revisions. */
 uint64_t fake_digest(const struct etcd *etcd);
 

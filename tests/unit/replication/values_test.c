@@ -31,7 +31,10 @@ static int close_arena(void **state)
 
 static const struct log_nonce nonce = {.high = 0x0123456789abcdef, .low = 7};
 static const struct cluster_value some_cluster = {
-    .cluster = {.id = {.high = 0x0123456789abcdef, .low = 7}, .etcd_id = UINT64_MAX, .format = 3},
+    .cluster = {.id = {.high = 0x0123456789abcdef, .low = 7},
+        .etcd_id = UINT64_MAX,
+        .format = 3,
+        .reseeded_term = 1009},
     .secret = "drawn at random"};
 static const struct leader_value leader = {.leader = {.term = 9, .nonce = {1, 2}, .left = true},
     .name = "anna",
@@ -81,6 +84,7 @@ static void what_is_packed_is_unpacked(void **state)
     assert_true(log_nonce_equal(cluster_again.cluster.id, nonce));
     assert_int_equal(cluster_again.cluster.etcd_id, UINT64_MAX);
     assert_int_equal(cluster_again.cluster.format, 3);
+    assert_int_equal(cluster_again.cluster.reseeded_term, 1009);
     assert_memory_equal(cluster_again.secret, some_cluster.secret, REPLICA_SECRET_BYTES);
 
     struct leader_value leader_again;
@@ -172,7 +176,7 @@ static void values_out_of_their_limits_are_refused(void **state)
     assert_false(value_unpack_cluster(value_pack_cluster(&no_id, arena), arena, &cluster));
     assert_false(value_unpack_cluster(value_pack_cluster(&no_format, arena), arena, &cluster));
     struct etcd_bytes cut = value_pack_cluster(&some_cluster, arena);
-    cut.size -= 2 + REPLICA_SECRET_BYTES; /* the secret is the last field */
+    cut.size -= 3 + 2 + REPLICA_SECRET_BYTES; /* of the last two fields */
     assert_false(value_unpack_cluster(cut, arena, &cluster));
 
     struct log_head head = head_of(7);
