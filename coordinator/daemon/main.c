@@ -20,6 +20,8 @@
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/keepalive.h"
 #include "coordinator/daemon/lead.h"
+#include "coordinator/daemon/maintenance.h"
+#include "coordinator/daemon/state.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/logs/logs.h"
@@ -147,64 +149,6 @@ static void on_sighup(uv_signal_t *handle, int number)
     rpc_tls_reload(daemon->tls);
 }
 
-static cadre_status open_state(
-    struct daemon *daemon, struct store **ret_store, struct cadre_error *error)
-{
-    const char *state = daemon->options.state_dir;
-    const char *contents = daemon->options.contents_dir;
-    CADRE_FREE_AT_EXIT char *lock = NULL;
-    if (asprintf(&lock, "%s/lock", state) < 0 ||
-        asprintf(&daemon->ledger_path, "%s/ledger.db", state) < 0 ||
-        asprintf(&daemon->blob_dir, "%s/blobs", contents != NULL ? contents : state) < 0 ||
-        asprintf(&daemon->job_dir, "%s/jobs", contents != NULL ? contents : state) < 0) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", state);
-    }
-    if (contents != NULL && access(contents, R_OK | W_OK | X_OK) != 0) {
-        return cadre_error_errno(error, errno,
-            "--contents %s: cannot use this folder, which is to be there and mounted before the "
-            "coordinator starts",
-            contents);
-    }
-    CADRE_TRY(folder_make_durable(state, 0700, error));
-    CADRE_TRY(lock_file_acquire(lock, &daemon->lock_fd, error));
-    CADRE_TRY(folder_make_durable(daemon->blob_dir, 0700, error));
-    CADRE_TRY(folder_make_durable(daemon->job_dir, 0700, error));
-    return store_sqlite_open(daemon->ledger_path, ret_store, error);
-}
-
-static void log_damage(void *user, struct job_id job, const char *what)
-{
-    ++*(uint64_t *)user;
-    log_event(LOG_LEVEL_ERROR, "ledger", "a record is damaged", LOG_U64("job", job.n),
-        LOG_STR("lost", what));
-}
-
-/* --check; whether all of the ledger is whole. */
-static cadre_status check_ledger(struct daemon *daemon, struct cadre_error *error)
-{
-    struct store *store = NULL;
-    uint64_t damaged = 0;
-    CADRE_FREE_AT_EXIT char *ledger = NULL;
-    if (asprintf(&ledger, "%s/ledger.db", daemon->options.state_dir) < 0) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to check the ledger");
-    }
-    if (access(ledger, F_OK) != 0) {
-        return cadre_error_errno(error, errno, "there is no ledger %s", ledger);
-    }
-    CADRE_TRY(open_state(daemon, &store, error));
-    cadre_status status = store->ops->check(store, log_damage, &damaged, error);
-    store->ops->close(store);
-    CADRE_TRY(status);
-    if (damaged > 0) {
-        return cadre_error_set(error, CADRE_DATA_LOSS,
-            "records of %llu jobs in %s are damaged: put a copy of the state directory back, or "
-            "submit the jobs again",
-            (unsigned long long)damaged, ledger);
-    }
-    log_event(LOG_LEVEL_INFO, "ledger", "every record is whole", LOG_STR("ledger", ledger));
-    return CADRE_OK;
-}
-
 static void start_handles(struct daemon *daemon)
 {
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
@@ -273,11 +217,28 @@ static void step_down(struct daemon *daemon, const char *text)
     rpc_loop_stop(daemon->loop);
 }
 
+/* One that leads alone with a copy of a log, with which others go on, would lead a second cluster.
+ */
+static cadre_status check_alone(const struct store *store, struct cadre_error *error)
+{
+    struct store_cluster cluster;
+    store->ops->cluster(store, &cluster);
+    if (cluster.id_high == 0 && cluster.id_low == 0) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "the ledger is a copy of a log in etcd: start this coordinator with --ha, or make a ledger "
+        "of its own of it with --export");
+}
+
 static cadre_status begin(struct daemon *daemon, struct store *store, struct cadre_error *error)
 {
     static const struct shared_ledger_owner owner = {.lead = begin_leading, .step_down = step_down};
     bool shared = daemon->options.ha.address != NULL;
-    cadre_status status = shared ? CADRE_OK : daemon_lead(daemon, store, NULL, error);
+    cadre_status status = shared ? CADRE_OK : check_alone(store, error);
+    if (status == CADRE_OK && !shared) {
+        status = daemon_lead(daemon, store, NULL, error);
+    }
     if (status == CADRE_OK) {
         status = server_open(daemon, metrics_call_end, error);
     }
@@ -309,7 +270,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
         metrics_on_tls_event, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
-    CADRE_TRY(open_state(daemon, &store, error));
+    CADRE_TRY(state_open(daemon, &store, error));
     disk_open(daemon);
     return begin(daemon, store, error);
 }
@@ -397,16 +358,10 @@ static int daemon_main_run(void *user)
 {
     struct daemon *daemon = user;
     struct cadre_error error = {0};
-    if (daemon->options.check) {
-        cadre_status status = check_ledger(daemon, &error);
-        if (status != CADRE_OK) {
-            log_event(LOG_LEVEL_ERROR, "ledger",
-                status == CADRE_DATA_LOSS ? "the ledger is not whole"
-                                          : "the ledger cannot be checked",
-                LOG_STR("reason", error.text));
-        }
+    if (maintenance_is_asked(&daemon->options)) {
+        int status = maintenance_run(daemon);
         close_daemon(daemon);
-        return status == CADRE_OK ? 0 : 1;
+        return status;
     }
     if (open_daemon(daemon, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "daemon", "cannot start", LOG_STR("reason", error.text));

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three coordinators with one ledger in etcd: whatever becomes of the one that leads, jobs compute on, another one
 leads, and no step is lost, done twice or restarted."""
+import json
 import os
 import shutil
 import signal
+import subprocess
 
 from client import QUEUED, SUCCEEDED
 from learning import FAST_WORKER, Learning
+from cluster import clean_environment
 from several import Several
-from testing import check, check_equal, check_in, run, scaled, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, scaled, wait_for
 
 # The leases of workers are longer than a change of the leader takes.
 TIMING = ["--lease", scaled("10s"), "--rewind-patience", scaled("60s"), "--report-timeout", scaled("2s")]
@@ -183,6 +186,138 @@ def test_one_that_was_away_for_long():
         running.check_learned()
         first.check_learned()
         leader.start()
+
+
+def test_who_dies_is_resigned_for():
+    """By what the service manager runs afterwards, or by the process that it starts: the next one does not wait for the
+    lease, which is longer than this test is patient."""
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER, lease="9m") as cluster:
+        learning = Learning(cluster, workers=2, allowed=7)
+        before = learning.until_position(5)
+        for position, by_program in ((5, True), (20, False)):
+            learning.allow(position + 15)
+            leader = cluster.leader()
+            leader.kill()
+            if by_program:
+                maintain(leader, "--resign")
+            leader.start()
+            cluster.follow()
+            next_step(cluster, learning, before, position)
+        learning.allow()
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+
+
+def maintain(daemon, *options, status=0):
+    """Runs the program for one thing, on the state directory of a daemon that does not run; what it said."""
+    at = daemon.argv.index("--ready-file")
+    done = subprocess.run([*daemon.argv[:at], *daemon.argv[at + 2:], *options], capture_output=True, text=True,
+                          timeout=HANG_S, check=False, env=clean_environment())
+    check_equal(done.returncode, status, f"status of {options}: {done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def without_ha(cluster):
+    """The first coordinator, as one that leads alone."""
+    alone = cluster.one(0)
+    for option in ("--ha", "--ha-lease", "--name", "--contents"):
+        at = alone.argv.index(option)
+        del alone.argv[at:at + 2]
+    return alone
+
+
+def move_contents(source, target):
+    for name in ("blobs", "jobs"):
+        shutil.rmtree(os.path.join(target, name), ignore_errors=True)
+        shutil.move(os.path.join(source, name), os.path.join(target, name))
+
+
+def test_into_etcd_and_back():
+    """With jobs that run and wait, and tasks that compute meanwhile."""
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER, start=False) as cluster:
+        alone = without_ha(cluster)
+        first = cluster.coordinators[0]
+        cluster.coordinators.append(alone)
+        alone.start()
+        for worker in cluster.workers:
+            worker.start()
+        cluster.follow()
+        running = Learning(cluster, workers=2, allowed=7)
+        before = running.until_position(5)
+        waiting = Learning(cluster, workers=2)
+        alone.stop()
+        check_in("of a coordinator that led alone", refused(first), "a ledger that is in no log")
+        move_contents(alone.state, cluster.contents)
+        maintain(first, "--import")
+        check_in("already", maintain(first, "--import", status=1), "twice")
+        for one in cluster.coordinators[:3]:
+            one.start()
+        cluster.follow()
+        running.allow(20)
+        next_step(cluster, running, before, 5)
+        for one in cluster.coordinators[:3]:
+            one.stop()
+        check_in("is a copy of a log in etcd", refused(alone), "a copy that leads alone")
+        exported = os.path.join(cluster.folder, "exported.db")
+        newest = cluster.coordinators[2]  # it was stopped last
+        maintain(newest, "--export", exported)
+        check_in("there is such a file", maintain(newest, "--export", exported, status=1), "twice")
+        shutil.rmtree(alone.state)
+        os.mkdir(alone.state)
+        shutil.move(exported, os.path.join(alone.state, "ledger.db"))
+        move_contents(cluster.contents, alone.state)
+        alone.start()
+        cluster.follow()
+        running.client = waiting.client = cluster.client
+        running.allow()
+        for learning in (running, waiting):
+            check_equal(learning.end().restarts, 0, "restarts")
+            learning.check_learned()
+
+
+def refused(daemon):
+    """Its log, after a start that fails."""
+    daemon.start(ready=False)
+    check(daemon.wait_end() != 0, f"{daemon.name} starts")
+    return daemon.log()
+
+
+def test_a_restored_etcd_is_seeded_again():
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, workers=2, allowed=7)
+        before = learning.until_position(5)
+        member = cluster.etcds.members[0]
+        state, backup = os.path.join(member.folder, member.name), os.path.join(member.folder, "backup")
+        member.kill()
+        shutil.copytree(state, backup)
+        member.start()
+        cluster.follow()
+        learning.client = cluster.client
+        Learning(cluster, workers=1)  # is queued, and the backup does not know of it
+        for one in cluster.coordinators:
+            one.kill()
+        member.kill()
+        shutil.rmtree(state)
+        os.rename(backup, state)
+        member.start()
+        wait_for("etcd is back", member.is_healthy)
+        newest = max(cluster.coordinators, key=lambda one: one.log().count("this coordinator leads"))
+        for one in cluster.coordinators:
+            one.start()
+        wait_for("it is refused", lambda: "--reseed" in newest.log())
+        for one in cluster.coordinators:
+            one.kill()
+        maintain(newest, "--reseed")
+        for one in cluster.coordinators:
+            one.start()
+        cluster.follow()
+        learning.allow(20)
+        next_step(cluster, learning, before, 5)
+        said = json.loads(cluster.cadre("jobs", "--json").stdout)
+        check_equal(len(said["jobs"]), 2, "jobs")
+        learning.allow()
+        learning.end()
+        learning.check_learned()
 
 
 if __name__ == "__main__":

@@ -107,6 +107,21 @@ static const struct option_row rows[] = {
     {ROW(FLAG, "accept-restored", ha.accept_restored, NULL, NULL),
         .help = "etcd was restored from a backup and holds an older ledger than this coordinator "
                 "knows: take that one all the same. For one start, of all of them."},
+    {ROW(FLAG, "resign", resign, NULL, NULL),
+        .help = "Let another coordinator lead at once, because the one that ran on this state "
+                "directory is dead, and end. For ExecStopPost= of its unit."},
+    {ROW(FLAG, "import", import, NULL, NULL),
+        .help = "Bring the ledger of the state directory, of a coordinator that led alone, into "
+                "etcd, which must hold none below this prefix, and end. Before that, move blobs "
+                "and jobs of the state directory into --contents."},
+    {ROW(TEXT, "export", export, "FILE", NULL),
+        .help = "Write the ledger of the state directory to FILE, for a coordinator without --ha, "
+                "and end. No coordinator may run on it; of several, take the one that was stopped "
+                "last."},
+    {ROW(FLAG, "reseed", reseed, NULL, NULL),
+        .help = "Write a new log to etcd that begins from this coordinator's ledger, in place of "
+                "an older one, and end: after etcd was restored from a backup. Run it where the "
+                "most advanced coordinator ran."},
     {ROW(DURATION, "lease", lease_us, "TIME", "10s"), .min = 100000, .group = "Timing",
         .help = "A worker that has sent nothing for so long is lost, with its tasks; but tasks "
                 "whose state no other connected task has are waited for: --rewind-patience."},

@@ -51,6 +51,10 @@ struct coordinator_options {
     char *ready_file;
     bool check; /* the ledger only */
     bool supersede;
+    char *export;
+    bool import;
+    bool reseed;
+    bool resign;
     struct ha_options ha;
     struct rpc_tls_options tls;
     struct log_options log;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coordinator/daemon/shared/leads_file.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
 /* ---- what the replica calls ---- */
@@ -90,6 +91,17 @@ static void on_snapshot_stored(void *user, uint64_t index)
     snapshot_files_remove_older(shared->snapshots, index);
 }
 
+/* So that another coordinator can lead at once when this process dies. */
+static void note_in_file(const struct shared_ledger *shared, struct log_nonce nonce)
+{
+    struct cadre_error error = {0};
+    if (leads_file_write(shared->daemon->options.state_dir, nonce, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "ledger",
+            "should this coordinator die, another one leads only after --ha-lease",
+            LOG_STR("reason", error.text));
+    }
+}
+
 static void on_lead(void *user, uint64_t term)
 {
     struct shared_ledger *shared = user;
@@ -97,6 +109,7 @@ static void on_lead(void *user, uint64_t term)
     replica_show(shared->replica, &view);
     shared->leader[0] = '\0';
     shared_log_begin(shared, term);
+    note_in_file(shared, view.core.nonce);
     log_event(LOG_LEVEL_INFO, "ledger", "this coordinator leads", LOG_U64("term", term),
         LOG_U64("index", view.core.head.index));
     shared_note_leading(shared, true);
@@ -141,6 +154,7 @@ static void on_step_down(void *user, const char *text)
     shared_note_leading(shared, false);
     log_event(shared->left ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "ledger",
         "this coordinator takes no part any more", LOG_STR("reason", text));
+    leads_file_remove(shared->daemon->options.state_dir);
     shared->owner.step_down(shared->daemon, text);
 }
 

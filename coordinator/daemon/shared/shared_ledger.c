@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/files.h"
-#include "common/etcd/etcd.h"
+#include "coordinator/daemon/shared/leads_file.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
 /* A leader that is beyond its time to send is suspended, so what waits for the log is what came
@@ -19,8 +17,7 @@
 #define DRIFT_PPM 10000
 #define MARGIN_US (50 * CADRE_US_PER_MS)
 /* What may lag was kept back by the engine already. */
-#define LAG_US             (100 * CADRE_US_PER_MS)
-#define PASSWORD_BYTES_MAX 1024
+#define LAG_US (100 * CADRE_US_PER_MS)
 
 cadre_status shared_ledger_check_options(
     const struct coordinator_options *options, struct cadre_error *error)
@@ -52,24 +49,6 @@ cadre_status shared_ledger_check_options(
     return etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, error);
 }
 
-static cadre_status open_etcd(struct shared_ledger *shared, struct cadre_error *error)
-{
-    struct daemon *daemon = shared->daemon;
-    const struct ha_options *ha = &daemon->options.ha;
-    struct etcd_address address;
-    CADRE_FREE_AT_EXIT char *password = NULL;
-    size_t size = 0;
-    CADRE_TRY(etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, error));
-    CADRE_TRY(rpc_tls_open_foreign(daemon->loop, &ha->tls, rpc_tls_log, NULL, &shared->tls, error));
-    if (ha->password_file != NULL) {
-        CADRE_TRY(file_read(ha->password_file, PASSWORD_BYTES_MAX, &password, &size, error));
-        password[strcspn(password, "\r\n")] = '\0';
-    }
-    const struct etcd_options options = {
-        .address = &address, .tls = shared->tls, .user = ha->user, .password = password};
-    return etcd_open(daemon->loop, &options, &shared->etcd, error);
-}
-
 /* Of several addresses that are served the first: with TCP and a Unix socket it is not both. */
 static void find_name(struct shared_ledger *shared)
 {
@@ -89,7 +68,7 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
 {
     struct daemon *daemon = shared->daemon;
     const struct ha_options *ha = &daemon->options.ha;
-    struct replica_options options = {.etcd = shared->etcd,
+    struct replica_options options = {.etcd = shared->etcd.etcd,
         .name = shared->name,
         .addresses = ha->advertise != NULL ? ha->advertise : shared->own,
         .version = CADRE_VERSION,
@@ -118,14 +97,37 @@ static cadre_status open_snapshots(struct shared_ledger *shared, struct cadre_er
         &daemon->file_pool, &owner, &shared->snapshots, error);
 }
 
+static void on_resigned(void *user, cadre_status status, const char *text)
+{
+    const struct shared_ledger *shared = user;
+    log_event(LOG_LEVEL_INFO, "ledger", text, LOG_END);
+    if (status == CADRE_OK) {
+        leads_file_remove(shared->daemon->options.state_dir);
+    }
+}
+
+/* The process that led on this state directory is dead, because its lock is ours. */
+static cadre_status resign_for_dead(struct shared_ledger *shared, struct cadre_error *error)
+{
+    const struct daemon *daemon = shared->daemon;
+    bool leads = false;
+    struct resign_options options = {.etcd = shared->etcd.etcd,
+        .lease_us = daemon->options.ha.lease_us,
+        .patience_us = daemon->options.ha.lease_us,
+        .done = on_resigned,
+        .user = shared};
+    CADRE_TRY(leads_file_read(daemon->options.state_dir, &leads, &options.nonce, error));
+    return leads ? resign_open(daemon->loop, &options, &shared->resign, error) : CADRE_OK;
+}
+
 static void close_shared(struct shared_ledger *shared)
 {
     waiting_joins_close(&shared->joins);
     shared_members_close(shared->members);
     snapshot_files_close(shared->snapshots);
+    resign_close(shared->resign);
     replica_close(shared->replica);
-    etcd_close(shared->etcd);
-    rpc_tls_close(shared->tls);
+    shared_etcd_close(&shared->etcd);
     ledger_copy_close(&shared->copy);
     wire_buffer_free(&shared->packed);
 }
@@ -149,7 +151,7 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
     shared->copy = (struct ledger_copy){.path = daemon->ledger_path, .store = store};
     find_name(shared);
     waiting_joins_open(&shared->joins, rpc_loop_uv(daemon->loop));
-    cadre_status status = open_etcd(shared, error);
+    cadre_status status = shared_etcd_open(daemon->loop, &daemon->options.ha, &shared->etcd, error);
     if (status == CADRE_OK) {
         status = open_replica(shared, error);
     }
@@ -157,8 +159,11 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
         status = open_snapshots(shared, error);
     }
     if (status == CADRE_OK) {
+        status = resign_for_dead(shared, error);
+    }
+    if (status == CADRE_OK) {
         status = shared_members_open(
-            daemon, shared->etcd, shared_ledger_describe, &shared->members, error);
+            daemon, shared->etcd.etcd, shared_ledger_describe, &shared->members, error);
     }
     shared_calls_begin(shared);
     daemon->shared = shared;

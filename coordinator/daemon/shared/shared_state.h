@@ -4,24 +4,26 @@
 #define CADRE_COORDINATOR_DAEMON_SHARED_STATE_H
 
 #include "coordinator/daemon/shared/ledger_copy.h"
+#include "coordinator/daemon/shared/shared_etcd.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
 #include "coordinator/daemon/shared/shared_members.h"
 #include "coordinator/daemon/shared/snapshot_files.h"
 #include "coordinator/daemon/shared/waiting_joins.h"
+#include "coordinator/replication/resign.h"
 
 struct shared_ledger {
     struct daemon *daemon;
     struct shared_ledger_owner owner;
     struct ledger_copy copy;
-    struct rpc_tls *tls; /* of connections to etcd */
-    struct etcd *etcd;
+    struct shared_etcd etcd;
     struct replica *replica;
     struct replica_known known;
     struct engine_log log;
     struct waiting_joins joins;
     struct shared_members *members;
     struct snapshot_files *snapshots;
-    uv_timer_t look; /* at the head of the log: */
+    struct resign *resign; /* for the process before this one; NULL: it ended in order */
+    uv_timer_t look;       /* at the head of the log: */
     struct log_head head;
     uint64_t moved_us;         /* when it was seen to have changed, by clock_monotonic_us() */
     struct wire_buffer packed; /* the entry that is made now */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The folders of a coordinator: its state directory, and that of contents. */
+#ifndef CADRE_COORDINATOR_DAEMON_STATE_H
+#define CADRE_COORDINATOR_DAEMON_STATE_H
+
+#include "coordinator/store/store.h"
+
+struct daemon;
+
+/* Makes and locks the state directory, which one process uses at a time, and notes the paths in the
+ * daemon. UNAVAILABLE: another process has it. */
+cadre_status state_lock(struct daemon *daemon, struct cadre_error *error);
+/* The same, and opens the ledger. */
+cadre_status state_open(struct daemon *daemon, struct store **ret_store, struct cadre_error *error);
+
+#endif
