@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The faults of the cluster. */
+#include "replicas/replicas.h"
 #include "sim.h"
 #include "truth.h"
 
@@ -305,6 +306,8 @@ void drain_is_over(struct sim *sim, uint32_t agent)
         agent_touch(sim, agent);
         client_drains(sim, agent, true);
         schedule(sim, 1000000, ON_UNDRAIN, agent, 0, 0);
+    } else if (sim->scenario.replicas > 0 && replicas_drained(sim, agent)) {
+        schedule(sim, 1000000, ON_UNDRAIN, agent, 0, 0); /* it has no answer yet */
     }
 }
 

@@ -7,7 +7,8 @@
 
 struct message {
     uint32_t references;
-    uint64_t term;        /* of several coordinators: in which the sender leads */
+    bool guarded;  /* of several coordinators: its sender was known to lead when it decided it */
+    uint64_t term; /* of several coordinators: in which the sender leads */
     struct message *next; /* in the pool */
     union {
         struct agent_up up;

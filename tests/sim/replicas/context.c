@@ -19,6 +19,8 @@ static void swap_job(struct job *job, struct replica_job *its)
     SWAP(struct newest_messages, job->newest, its->newest);
     SWAP(struct members_sent, job->members_sent, its->members_sent);
     SWAP(uint32_t, job->mesh, its->mesh);
+    SWAP(uint64_t, job->begun_us, its->begun_us);
+    SWAP(uint64_t, job->away_us, its->away_us);
 }
 
 static void swap_worker(struct agent *agent, struct replica_worker *its)
@@ -61,6 +63,13 @@ const struct stored *replicas_stored(const struct sim *sim, uint32_t job)
     const struct replicas *all = sim->replicas;
     return all->entered == SIM_NONE ? sim->jobs[job].stored
                                     : all->replicas[all->entered].jobs[job].stored;
+}
+
+bool replicas_drained(const struct sim *sim, uint32_t agent)
+{
+    const struct replicas *all = sim->replicas;
+    return all->entered == SIM_NONE ? sim->agents[agent].drain_stored
+                                    : all->replicas[all->entered].workers[agent].drain_stored;
 }
 
 void replicas_set_mesh(struct sim *sim, uint32_t job, uint32_t mesh)

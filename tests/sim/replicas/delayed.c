@@ -66,6 +66,7 @@ void replica_sends_down(struct sim *sim, uint32_t link, struct message *message)
 {
     message->references++;
     message->term = replica_entered(sim)->term;
+    message->guarded = sim->replicas->awaited != 0;
     send_or_delay(
         sim, &(struct delayed_send){.kind = DELAYED_DOWN, .link = link, .message = message});
 }

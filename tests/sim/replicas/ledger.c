@@ -15,7 +15,7 @@ static struct offered_entry *entry_of(struct sim *sim, uint64_t number)
 
 /* ---- in the log ---- */
 
-static void append_job_record(struct sim *sim, struct entry *entry)
+static void append_job_record(struct sim *sim, const struct replica *replica, struct entry *entry)
 {
     struct job *job = &sim->jobs[entry->job];
     if (entry->record.type == CORE_RECORD_JOB) {
@@ -28,6 +28,10 @@ static void append_job_record(struct sim *sim, struct entry *entry)
             broken(sim, "IDS", "job id %llu is assigned twice", (ull)entry->record.job.n);
         }
         job->id = entry->record.job;
+    }
+    if (entry->record.type == CORE_RECORD_STARTED && job->stored->first_us == 0) {
+        job->begun_us = replica->jobs[entry->job].begun_us; /* when it was decided */
+        job->away_us = replica->jobs[entry->job].away_us;
     }
     store_note(sim, job, entry);
     if (entry->record.type == CORE_RECORD_PLAN) {
@@ -46,7 +50,7 @@ static void append_entry(struct sim *sim, const struct offered_entry *entry)
         if (record->job == SIM_NONE) {
             store_note_worker(sim, &record->record);
         } else {
-            append_job_record(sim, record);
+            append_job_record(sim, replica_of(sim, entry->replica), record);
         }
     }
 }
@@ -159,6 +163,8 @@ static void restore_jobs(struct sim *sim, struct replica *replica)
         members_sent_free(&job->members_sent);
         its->lagging = (struct lagging_newest){0};
         its->waited = 0;
+        job->begun_us = its->begun_us; /* of the log */
+        job->away_us = its->away_us;
         job->mesh = job->stored->generation.number == 0
                         ? SIM_NONE
                         : mesh_find(sim, i, job->stored->generation);

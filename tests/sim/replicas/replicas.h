@@ -68,6 +68,8 @@ struct replica_job {
     struct newest_messages newest;
     struct members_sent members_sent;
     uint32_t mesh;
+    uint64_t begun_us;
+    uint64_t away_us;
     struct job_id copy_id; /* in its copy; 0: it has no such job */
     struct lagging_newest lagging;
     uint64_t waited; /* newest ticket with a record of it that its messages wait for */
@@ -185,6 +187,8 @@ void replica_enters(struct sim *sim, uint32_t r);
 void replica_leaves(struct sim *sim);
 /* The job's ledger as the log has it. */
 const struct stored *replicas_stored(const struct sim *sim, uint32_t job);
+/* Whether the log has a drain of this worker. */
+bool replicas_drained(const struct sim *sim, uint32_t agent);
 /* The newest mesh of the job whose plan is in the log. */
 void replicas_set_mesh(struct sim *sim, uint32_t job, uint32_t mesh);
 /* Whether it has the highest term, and no coordinator has taken over. */
