@@ -119,7 +119,7 @@ def test_bad_options():
 def test_no_quorum():
     """Nothing is sent that is not in the log; all goes on by itself."""
     with Several(workers=2, members=3, coordinator=TIMING, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, workers=2, allowed=7)
+        learning = Learning(cluster, workers=2, allowed=7, checkpoint_every=1)  # one is sent meanwhile, and refused
         before = learning.until_position(5)
         leader = cluster.leader()
         killed = cluster.etcds.members[:2]

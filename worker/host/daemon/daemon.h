@@ -63,6 +63,7 @@ struct daemon {
     uint64_t reconnect_us;            /* grows with each failure */
     uv_timer_t reconnect_timer;
     uv_timer_t drain;
+    bool resume_waits; /* a call found no coordinator; see retry_when_linked() */
     uv_timer_t retry_timer;
     uv_timer_t fetch_timer;                  /* of fetch_report.c */
     void (*on_retry)(struct daemon *daemon); /* called when the time has passed */

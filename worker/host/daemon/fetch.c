@@ -172,7 +172,9 @@ static void fetch_finish(struct fetch *fetch, cadre_status status, const char *t
     } else if (goes_on && status != CADRE_UNAVAILABLE) {
         fetch_report_end(task);
         retry_start(task, &error);
-    } /* else the next link goes on: fetch_files() again */
+    } else if (goes_on) {
+        retry_when_linked(task->daemon); /* fetch_files() again */
+    }
 }
 
 static void after_store(void *user)

@@ -137,6 +137,9 @@ static bool call_over(struct publish *publish, cadre_status status, const char *
     }
     if (status == CADRE_UNAVAILABLE ||
         (status == CADRE_RESOURCE_EXHAUSTED && retry_publish(publish->task, text))) {
+        if (status == CADRE_UNAVAILABLE) {
+            retry_when_linked(publish->daemon);
+        }
         publish->waits = true;
         publish_next(publish);
     } else if (status != CADRE_OK) {

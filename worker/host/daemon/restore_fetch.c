@@ -15,6 +15,7 @@
 #include "common/wire/methods.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/restore_state.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/task_files.h"
 
 static const uint8_t *wanted_hash(const struct restore *restore)
@@ -231,6 +232,9 @@ static void end_content(struct restore *restore, cadre_status status, const char
 {
     if (restore->task != NULL && restore->error.code == CADRE_OK) {
         bool block = restore->has_manifest;
+        if (status == CADRE_UNAVAILABLE) {
+            retry_when_linked(restore->task->daemon);
+        }
         if (status == CADRE_UNAVAILABLE ||
             (on_content(restore, status, text, &restore->error) == CADRE_OK && !block)) {
             return; /* the next link goes on, or after_file */

@@ -32,6 +32,12 @@ void retry_arm(struct daemon *daemon)
     }
 }
 
+void retry_when_linked(struct daemon *daemon)
+{
+    daemon->resume_waits = true;
+    retry_arm(daemon);
+}
+
 void retry_close(struct daemon *daemon)
 {
     uv_close((uv_handle_t *)&daemon->retry_timer, NULL);

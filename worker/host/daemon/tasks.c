@@ -209,19 +209,24 @@ static void log_acked(struct daemon *daemon, const struct agent_log_ack *ack)
     }
 }
 
+static void resume(struct task_files *task)
+{
+    if (task->publish != NULL) {
+        publish_resume(task);
+    }
+    if (task->collecting) {
+        outputs_resume(task);
+    } else {
+        prepare_resume(task);
+    }
+}
+
 /* A new stream: what was interrupted goes on. */
 static void daemon_tasks_linked(struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
         logs_linked(task);
-        if (task->publish != NULL) {
-            publish_resume(task);
-        }
-        if (task->collecting) {
-            outputs_resume(task);
-        } else {
-            prepare_resume(task);
-        }
+        resume(task);
     }
 }
 
@@ -230,7 +235,12 @@ const struct link_callbacks worker_link_callbacks = {
 
 void tasks_retry(struct daemon *daemon)
 {
+    bool resumes = daemon->resume_waits && daemon->linked; /* else the next stream resumes it */
+    daemon->resume_waits = false;
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        if (resumes) {
+            resume(task);
+        }
         if (task->log_waits) {
             task->log_waits = false;
             logs_ship(task);
