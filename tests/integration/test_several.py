@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three coordinators with one ledger in etcd: whatever becomes of the one that leads, jobs compute on, another one
 leads, and no step is lost, done twice or restarted."""
+import glob
 import json
 import os
 import shutil
@@ -118,19 +119,30 @@ def test_bad_options():
 
 def test_no_quorum():
     """Nothing is sent that is not in the log; all goes on by itself."""
-    with Several(workers=2, members=3, coordinator=TIMING, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, workers=2, allowed=7, checkpoint_every=1)  # one is sent meanwhile, and refused
-        before = learning.until_position(5)
+    without_quorum(coordinators=3)
+
+
+def test_no_quorum_and_the_same_one_leads_afterwards():
+    """The workers' streams to it stay, and what it has refused meanwhile is sent again."""
+    without_quorum(coordinators=1)
+
+
+def without_quorum(coordinators):
+    with Several(workers=2, coordinators=coordinators, members=3, coordinator=TIMING, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "save=1", workers=2, allowed=16)
+        before = learning.until_position(16)
         leader = cluster.leader()
         killed = cluster.etcds.members[:2]
         for member in killed:
             member.kill()
         wait_for("the leader says so", lambda: "etcd does not answer" in leader.log())
-        learning.allow(20)
+        learning.allow(30)
+        wait_for("a checkpoint is written, which the leader does not take now", lambda: glob.glob(
+            f"{cluster.folder}/w*/tasks/*/**/*checkpoint-17*", recursive=True))
         for member in killed:
             member.start()
         cluster.follow()
-        next_step(cluster, learning, before, 5)
+        next_step(cluster, learning, before, 17)
         learning.allow()
         learning.end()
         learning.check_learned()
