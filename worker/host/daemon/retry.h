@@ -14,8 +14,8 @@ void retry_open(struct daemon *daemon, void (*on_retry)(struct daemon *daemon));
 void retry_close(struct daemon *daemon);
 /* Starts the timer, unless it runs. */
 void retry_arm(struct daemon *daemon);
-/* A call found no coordinator that takes it: what waits for one goes on in a second, if the stream is
- * there still, else with the next one. */
+/* A call found no coordinator that takes it: what waits for one goes on in a second, if the stream
+ * is there still, else with the next one. */
 void retry_when_linked(struct daemon *daemon);
 /* The coordinator has no room for the task's checkpoint: it is sent again later. False: it was
  * sent too often. */
