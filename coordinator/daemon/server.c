@@ -112,9 +112,11 @@ static void name_self(struct daemon *daemon)
 static void add_address(struct daemon *daemon, const char *address)
 {
     size_t length = strlen(daemon->addresses);
-    if (length + 1 + strlen(address) < sizeof daemon->addresses) {
-        snprintf(daemon->addresses + length, sizeof daemon->addresses - length, "%s%s",
-            length > 0 ? "," : "", address);
+    size_t comma = length > 0 ? 1 : 0;
+    size_t more = strlen(address);
+    if (length + comma + more < sizeof daemon->addresses) {
+        memcpy(daemon->addresses + length, ",", comma);
+        memcpy(daemon->addresses + length + comma, address, more + 1);
     }
 }
 
