@@ -12,6 +12,7 @@
 #include "tests/unit/worker_daemon/fake_coordinator.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/link.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/task_files.h"
 #include "worker/host/daemon/tasks.h"
 
@@ -108,6 +109,7 @@ static int set_up(void **state)
     assert_ok(rpc_loop_open(&fixture->daemon.loop, &error), &error);
     fixture->daemon.file_pool.loop = fixture->daemon.loop;
     fetch_report_open(&fixture->daemon);
+    retry_open(&fixture->daemon, tasks_retry);
     coordinator_open(&fixture->coordinator, fixture->daemon.loop);
     assert_ok(rpc_channel_open(fixture->daemon.loop, fixture->coordinator.address, NULL,
                   &fixture->daemon.channel, &error),
@@ -143,6 +145,7 @@ static int tear_down(void **state)
     until_nothing_works();
     coordinator_close(&fixture->coordinator);
     fetch_report_close(&fixture->daemon);
+    retry_close(&fixture->daemon);
     rpc_loop_close(fixture->daemon.loop);
     wire_arena_free(fixture->daemon.arena);
     wire_buffer_free(&fixture->daemon.packed);
