@@ -47,9 +47,9 @@ def test_etcd_wants_a_password():
         wrong = f"{cluster.folder}/password"
         with open(wrong, "w", encoding="ascii") as file:
             file.write("wrong\n")
-        nobody, guesses = cluster.coordinators[:2]
+        without, guesses = cluster.coordinators[:2]
         guesses.argv += ["--ha-user", "root", "--ha-password-file", wrong]
-        for one in (nobody, guesses):
+        for one in (without, guesses):
             one.start()
             wait_for(f"the log of {one.name} says so", lambda one=one: SILENT in one.log())
             check_in("user", one.log(), f"the reason of {one.name}")
