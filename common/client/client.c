@@ -71,6 +71,22 @@ static cadre_status open_client(
         client->loop, client->address, &channel_options, &client->endpoints, error);
 }
 
+/* Whether a coordinator is there. Of several none may lead: what is asked next waits for that,
+ * unless it is what each of them answers. */
+static cadre_status ask_version(struct cadre_client *client)
+{
+    cadre_coordinator_version *version = NULL;
+    client->connecting = true;
+    cadre_status status = cadre_client_version(client, &version, NULL);
+    client->connecting = false;
+    cadre_result_release(version);
+    if (status == CADRE_UNAVAILABLE && client->leaderless) {
+        client->request_ids = true; /* as of every version that can be one of several */
+        return CADRE_OK;
+    }
+    return status;
+}
+
 cadre_status cadre_client_connect(const cadre_client_options *options, cadre_client **ret_client)
 {
     static const cadre_client_options defaults;
@@ -86,9 +102,7 @@ cadre_status cadre_client_connect(const cadre_client_options *options, cadre_cli
         cadre_client_release(client);
         return cadre_error_publish(&error);
     }
-    cadre_coordinator_version *version = NULL;
-    status = cadre_client_version(client, &version, NULL);
-    cadre_result_release(version);
+    status = ask_version(client);
     if (status != CADRE_OK) {
         cadre_client_release(client); /* keeps the message of the call */
         return status;

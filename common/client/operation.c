@@ -143,6 +143,8 @@ static void operation_explain(struct operation *operation, cadre_status status, 
             "this user may not open the socket %s: become a member of its group (`ls -l` shows "
             "which), or give another --coordinator / CADRE_COORDINATOR",
             forbidden);
+    } else if (no_server && operation->refusal[0] != '\0') {
+        cadre_error_set(error, status, "%s", operation->refusal);
     } else if (no_server) {
         cadre_error_set(error, status,
             "no coordinator answers at %s: start cadre-coordinator or give --coordinator / "
@@ -193,6 +195,10 @@ static bool wait_for_leader(struct operation *operation)
     struct cadre_client *client = operation->client;
     bool awaited = operation->attempt.awaited;
     operation->attempt.awaited = false;
+    if (awaited && client->connecting) {
+        client->leaderless = true;
+        return false;
+    }
     if (!awaited || operation->answered || !operation->repeats || client->closing) {
         return false;
     }
@@ -212,6 +218,7 @@ static bool wait_for_leader(struct operation *operation)
 static void note_answer(struct operation *operation)
 {
     operation->answered = true;
+    operation->refusal[0] = '\0';
     if (operation->how.server_streams) {
         operation->attempt = (struct rpc_attempt){0};
     }
@@ -253,6 +260,9 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     struct operation *operation = user;
     bool ours = operation->failed || operation->stopped;
     operation->call = NULL;
+    if (status == CADRE_UNAVAILABLE && is_sentence_of_server(text)) {
+        snprintf(operation->refusal, sizeof operation->refusal, "%s", text);
+    }
     if (!ours && status == CADRE_UNAVAILABLE &&
         (repeat_elsewhere(operation, call) || wait_for_leader(operation))) {
         return;

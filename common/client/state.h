@@ -24,8 +24,10 @@ struct cadre_client {
     struct wire_arena *arena;  /* of the message that is handled now */
     struct wire_buffer packed; /* of the message that is being made */
     struct operation *operations;
-    bool idle;    /* no operation with a `then` is in progress */
-    bool driving; /* inside the loop: a callback must not block */
+    bool idle;       /* no operation with a `then` is in progress */
+    bool driving;    /* inside the loop: a callback must not block */
+    bool connecting; /* cadre_client_connect() asks, which any coordinator's answer will do for */
+    bool leaderless; /* it was answered by coordinators none of which leads */
     bool closing;
     int poll_fd;       /* of cadre_client_fd(); -1: the program does not poll */
     int timer_fd;      /* for the next call that is tried again */
@@ -76,6 +78,8 @@ struct operation {
     struct wire_buffer request;
     struct rpc_attempt attempt; /* which coordinators failed since the last answer */
     struct cadre_error error;
+    /* Of the newest coordinator that took no call, in its words; "": none answered. */
+    char refusal[CADRE_ERROR_TEXT_BYTES];
     bool failed;  /* the operation ended its call itself, with the reason in `error` */
     bool stopped; /* the caller ended it: later messages are dropped */
     bool ended;

@@ -33,7 +33,7 @@ static cadre_status parse_endpoint(
     if (!tls && tcp.scope != TCP_SCOPE_LOOPBACK) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "endpoint \"%.*s\" is not a loopback address: connections between machines need TLS; "
-            "give the file of etcd's CA",
+            "give the file of etcd's CA (--ha-ca)",
             SHOWN_BYTES, text);
     }
     CADRE_TRY(rpc_address_parse(text, RPC_ADDRESS_DIAL, tls, &parsed, error));

@@ -163,7 +163,8 @@ static const struct option_row rows[] = {
 const struct option_table coordinator_option_table = {.program = "cadre-coordinator",
     .title = "coordinator of a Cadre training cluster",
     .summary = "The coordinator of a Cadre cluster: queues jobs, places their tasks on workers, "
-               "admits every step, and keeps the ledger. One per cluster.",
+               "admits every step, and keeps the ledger. One per cluster, or with --ha several "
+               "of which one leads.",
     .notes = "SIGTERM ends it in order. SIGHUP reads the TLS files again. Try it on one machine:\n"
              "  cadre-coordinator --listen unix:/tmp/c.sock --state-dir /tmp/c &\n"
              "  cadre-worker --coordinator unix:/tmp/c.sock --state-dir /tmp/w &\n"

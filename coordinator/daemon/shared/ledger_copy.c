@@ -124,16 +124,19 @@ cadre_status ledger_copy_note(
 cadre_status ledger_copy_discard(struct ledger_copy *copy, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *kept = NULL;
+    struct store_cluster cluster;
     if (asprintf(&kept, "%s.discarded", copy->path) < 0) {
         kept = NULL;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
     }
+    copy->store->ops->cluster(copy->store, &cluster);
     copy->store->ops->close(copy->store); /* so that all of it is in that one file */
     copy->store = NULL;
     if (rename(copy->path, kept) != 0) {
         return cadre_error_errno(error, errno, "cannot rename %s", copy->path);
     }
-    return store_sqlite_open(copy->path, &copy->store, error);
+    CADRE_TRY(store_sqlite_open(copy->path, &copy->store, error));
+    return copy->store->ops->note_cluster(copy->store, &cluster, error);
 }
 
 /* Opens and closes it: whether it is the ledger of that entry. */

@@ -29,8 +29,8 @@ cadre_status ledger_copy_apply(struct ledger_copy *copy, const struct replica_en
 cadre_status ledger_copy_note(
     struct ledger_copy *copy, const struct replica_known *known, struct cadre_error *error);
 
-/* Begins an empty copy; the file that it was is kept beside it, as PATH.discarded. Not while an
- * engine has the store. */
+/* Begins an empty copy of the same cluster; the file that it was is kept beside it, as
+ * PATH.discarded. Not while an engine has the store. */
 cadre_status ledger_copy_discard(struct ledger_copy *copy, struct cadre_error *error);
 
 /* The store at `path`, which is that of the snapshot, takes the place of the copy. Not while an

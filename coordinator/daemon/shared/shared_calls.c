@@ -8,6 +8,28 @@
 #include "common/wire/methods.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
+/* ---- etcd that is silent ---- */
+
+/* The one that leads says it by its suspension. */
+static void look_at_etcd(struct shared_ledger *shared, const struct replica_view *view)
+{
+    uint64_t now_us = clock_monotonic_us();
+    if (view->failure[0] == '\0') {
+        shared->answered_us = now_us;
+        if (shared->etcd_is_silent) {
+            shared->etcd_is_silent = false;
+            log_event(LOG_LEVEL_INFO, "ledger", "etcd answers this coordinator again", LOG_END);
+        }
+    } else if (!shared->etcd_is_silent && shared->daemon->engine == NULL && !shared->left &&
+               shared->refused[0] == '\0' &&
+               now_us - shared->answered_us > shared->daemon->options.ha.lease_us) {
+        shared->etcd_is_silent = true;
+        log_event(LOG_LEVEL_WARNING, "ledger",
+            "etcd does not answer this coordinator, which cannot lead until it does",
+            LOG_STR("reason", view->failure));
+    }
+}
+
 /* ---- a leader that is silent ---- */
 
 /* It writes every sixth of the lease, so after half of it another one may be about to lead. */
@@ -22,6 +44,7 @@ static void on_look(uv_timer_t *timer)
     struct replica_view view;
     replica_show(shared->replica, &view);
     const struct log_head *head = &view.core.head;
+    look_at_etcd(shared, &view);
     if (head->term != shared->head.term || head->index != shared->head.index ||
         head->beat != shared->head.beat) {
         shared->head = *head;
@@ -37,7 +60,7 @@ void shared_calls_begin(struct shared_ledger *shared)
     uint64_t ms = shared->daemon->options.ha.lease_us / 6 / CADRE_US_PER_MS;
     uv_timer_init(rpc_loop_uv(shared->daemon->loop), &shared->look);
     shared->look.data = shared;
-    shared->moved_us = clock_monotonic_us();
+    shared->moved_us = shared->answered_us = clock_monotonic_us();
     uv_timer_start(&shared->look, on_look, ms, ms);
 }
 
@@ -56,6 +79,17 @@ static bool is_for_leader(const char *method)
     return false;
 }
 
+static cadre_status refuse_unknown(
+    const struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
+{
+    const char *trouble = shared_ledger_trouble(daemon);
+    rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "the coordinator %s does not lead, and it is not known which one does%s%s: try again, or "
+        "look at `cadre coordinators`",
+        daemon->shared->name, trouble[0] != '\0' ? ", because " : "", trouble);
+}
+
 cadre_status shared_ledger_admit(
     struct daemon *daemon, struct rpc_call *call, const char *method, struct cadre_error *error)
 {
@@ -64,13 +98,14 @@ cadre_status shared_ledger_admit(
         return CADRE_OK;
     }
     if (shared == NULL) {
-        return cadre_error_set(error, CADRE_UNAVAILABLE, "this coordinator starts: try again");
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "the coordinator starts: try again");
     }
     if (daemon->engine != NULL && !shared->left && shared_ledger_may_send(daemon)) {
         return CADRE_OK;
     }
     if (shared->refused[0] != '\0') {
-        return cadre_error_set(error, CADRE_UNAVAILABLE, "coordinator %s takes no part: %s",
+        rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "the coordinator %s takes no part: %s",
             shared->name, shared->refused);
     }
     bool unknown = shared->leader[0] == '\0' || is_silent(shared);
@@ -78,14 +113,11 @@ cadre_status shared_ledger_admit(
         return CADRE_OK;
     }
     if (daemon->engine != NULL || unknown) {
-        rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
-        return cadre_error_set(error, CADRE_UNAVAILABLE,
-            "coordinator %s does not lead, and it is not known which one does: try again",
-            shared->name);
+        return refuse_unknown(daemon, call, error);
     }
     rpc_call_set_trailer(call, RPC_LEADER_KEY, shared->leader);
     return cadre_error_set(error, CADRE_UNAVAILABLE,
-        "coordinator %s does not lead: ask the one at %s", shared->name, shared->leader);
+        "the coordinator %s does not lead: ask the one at %s", shared->name, shared->leader);
 }
 
 bool shared_ledger_wait(struct daemon *daemon, struct rpc_call *call)

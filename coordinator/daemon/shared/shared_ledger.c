@@ -2,6 +2,7 @@
  * Options, opening and closing. */
 #include "coordinator/daemon/shared/shared_ledger.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,6 +19,33 @@
 #define MARGIN_US (50 * CADRE_US_PER_MS)
 /* What may lag was kept back by the engine already. */
 #define LAG_US (100 * CADRE_US_PER_MS)
+
+/* It is printed, and compared by people. */
+static cadre_status check_name(const char *name, struct cadre_error *error)
+{
+    size_t good = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+    return good > 0 && name[good] == '\0'
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "--name %.80s: a name has letters, digits, '-', '_' and '.'", name);
+}
+
+/* With TLS or without, because there may be a tunnel in between. */
+static cadre_status check_advertised(const char *list, struct cadre_error *error)
+{
+    for (const char *at = list; at != NULL;) {
+        char one[RPC_ADDRESS_TEXT_BYTES];
+        struct rpc_address address;
+        struct cadre_error why;
+        size_t length = strcspn(at, ",");
+        snprintf(one, sizeof one, "%.*s", (int)length, at);
+        if (rpc_address_parse(one, RPC_ADDRESS_DIAL, true, &address, &why) != CADRE_OK) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "--advertise: %s", why.text);
+        }
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return CADRE_OK;
+}
 
 cadre_status shared_ledger_check_options(
     const struct coordinator_options *options, struct cadre_error *error)
@@ -46,6 +74,12 @@ cadre_status shared_ledger_check_options(
         return cadre_error_set(
             error, CADRE_INVALID_ARGUMENT, "--ha-user and --ha-password-file are given together");
     }
+    if (ha->password_file != NULL && access(ha->password_file, R_OK) != 0) {
+        return cadre_error_errno(
+            error, errno, "--ha-password-file %s: cannot read this file", ha->password_file);
+    }
+    CADRE_TRY(ha->name != NULL ? check_name(ha->name, error) : CADRE_OK);
+    CADRE_TRY(check_advertised(ha->advertise, error));
     return etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, error);
 }
 

@@ -49,7 +49,7 @@ static void suspend(struct shared_ledger *shared)
     struct replica_view view;
     replica_show(shared->replica, &view);
     cadre_error_set(&why, CADRE_UNAVAILABLE,
-        "it is not known whether this coordinator leads still, because etcd has not confirmed it "
+        "the coordinator does not know whether it leads still, because etcd has not confirmed it "
         "for %" PRIu64 " ms (%s): jobs do the steps that are admitted, then wait, and go on by "
         "themselves",
         shared->daemon->options.ha.lease_us / CADRE_US_PER_MS,

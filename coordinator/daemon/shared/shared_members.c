@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A timer, one transaction at a time (a put of the own key, a read of all, and of a leader the
- * deletion of what was not written for a day), and what was read last. */
+ * A timer, one transaction at a time (a read and a put of the own key, a read of all, and of a
+ * leader the deletion of what was not written for a day), and what was read last. */
 #include "coordinator/daemon/shared/shared_members.h"
 
 #include <stdio.h>
@@ -38,6 +38,8 @@ struct shared_members {
     uint64_t period_us;
     struct member items[LIMIT_COORDINATORS];
     size_t count;
+    int64_t own_revision; /* of the own key as the newest answer gave it; 0: not known */
+    bool name_is_taken;   /* which is logged */
     bool in_flight;
     bool again; /* something changed while a transaction was in flight */
     bool closed;
@@ -76,14 +78,14 @@ static const struct member *find_member(const struct shared_members *members, co
 }
 
 /* Values of any origin: what is no such message is left out. */
-static bool is_readable(struct shared_members *members, const struct etcd_pair *pair)
+static bool read_pair(struct shared_members *members, const struct etcd_pair *pair,
+    struct leader_response *ret_response)
 {
-    struct leader_response response;
     struct cadre_error error;
     wire_arena_reset(members->arena);
     return strlen(pair->key) < ETCD_KEY_BYTES &&
-           wire_unpack_leader_response(
-               pair->value.data, pair->value.size, members->arena, &response, &error) == CADRE_OK;
+           wire_unpack_leader_response(pair->value.data, pair->value.size, members->arena,
+               ret_response, &error) == CADRE_OK;
 }
 
 static void take_pairs(struct shared_members *members, const struct etcd_result *result)
@@ -94,7 +96,8 @@ static void take_pairs(struct shared_members *members, const struct etcd_result 
         const struct etcd_pair *pair = &result->pairs[i];
         const struct member *known = find_member(members, pair->key);
         bool same = known != NULL && known->revision == pair->mod_revision;
-        void *value = is_readable(members, pair) ? malloc(pair->value.size + 1) : NULL;
+        struct leader_response ignored;
+        void *value = read_pair(members, pair, &ignored) ? malloc(pair->value.size + 1) : NULL;
         if (value == NULL) {
             continue;
         }
@@ -117,22 +120,6 @@ static void take_pairs(struct shared_members *members, const struct etcd_result 
 
 static void begin(struct shared_members *members);
 
-static void on_answer(const struct etcd_answer *answer, void *user)
-{
-    struct shared_members *members = user;
-    members->in_flight = false;
-    if (members->closed) {
-        free_when_idle(members);
-        return;
-    }
-    if (answer->status == CADRE_OK && answer->result_count > 0) {
-        take_pairs(members, &answer->results[answer->result_count - 1]);
-    }
-    if (members->again) {
-        begin(members);
-    }
-}
-
 /* Keys have no text of people in them. */
 static bool own_key(const char *name, char ret_key[ETCD_KEY_BYTES])
 {
@@ -144,6 +131,53 @@ static bool own_key(const char *name, char ret_key[ETCD_KEY_BYTES])
     sha256_hex(&hash, hex);
     snprintf(ret_key, ETCD_KEY_BYTES, FOLDER "%.16s", hex);
     return true;
+}
+
+/* `before` is the own key as it was before it was written now: of another revision than that which
+ * this process wrote when another one has the same name. */
+static void look_for_namesake(struct shared_members *members, const struct etcd_result *before)
+{
+    struct leader_response other;
+    if (members->own_revision == 0 || before->pair_count != 1 ||
+        before->pairs[0].mod_revision == members->own_revision || members->name_is_taken ||
+        !read_pair(members, &before->pairs[0], &other)) {
+        return;
+    }
+    members->name_is_taken = true;
+    log_event(LOG_LEVEL_ERROR, "ledger",
+        "another coordinator uses this one's name, so that people see one of them only: give each "
+        "a --name of its own",
+        LOG_STR("name", other.self.name), LOG_STR("addresses", other.self.addresses));
+}
+
+/* The first result is the own key as it was, the last one is all. */
+static void take_answer(struct shared_members *members, const struct etcd_answer *answer)
+{
+    char key[ETCD_KEY_BYTES];
+    struct leader_response own;
+    look_for_namesake(members, &answer->results[0]);
+    take_pairs(members, &answer->results[answer->result_count - 1]);
+    members->describe(members->daemon, &own);
+    const struct member *member = own_key(own.self.name, key) ? find_member(members, key) : NULL;
+    members->own_revision = member != NULL ? member->revision : 0;
+}
+
+static void on_answer(const struct etcd_answer *answer, void *user)
+{
+    struct shared_members *members = user;
+    members->in_flight = false;
+    if (members->closed) {
+        free_when_idle(members);
+        return;
+    }
+    if (answer->status == CADRE_OK && answer->result_count > 0) {
+        take_answer(members, answer);
+    } else {
+        members->own_revision = 0;
+    }
+    if (members->again) {
+        begin(members);
+    }
 }
 
 static size_t add_deletions(const struct shared_members *members, const char *own,
@@ -164,7 +198,7 @@ static void begin(struct shared_members *members)
     struct leader_response own;
     struct cadre_error error;
     char key[ETCD_KEY_BYTES];
-    struct etcd_operation operations[LIMIT_COORDINATORS + 2];
+    struct etcd_operation operations[LIMIT_COORDINATORS + 3];
     members->describe(members->daemon, &own);
     wire_buffer_clear(&members->packed);
     members->again = false;
@@ -172,9 +206,10 @@ static void begin(struct shared_members *members)
         wire_pack_leader_response(&own, &members->packed, &error) != CADRE_OK) {
         return;
     }
-    operations[0] = (struct etcd_operation){
+    operations[0] = (struct etcd_operation){.kind = ETCD_GET, .key = key};
+    operations[1] = (struct etcd_operation){
         .kind = ETCD_PUT, .key = key, .value = {members->packed.bytes, members->packed.size}};
-    size_t count = own.self.leads ? add_deletions(members, key, operations, 1) : 1;
+    size_t count = own.self.leads ? add_deletions(members, key, operations, 2) : 2;
     operations[count++] = (struct etcd_operation){
         .kind = ETCD_GET, .key = FOLDER, .end = FOLDER_END, .limit = LIMIT_COORDINATORS};
     const struct etcd_transaction transaction = {.then = operations, .then_count = count};
@@ -276,7 +311,9 @@ size_t shared_members_list(const struct shared_members *members,
         *info = response.self;
         info->age_us = now_us - member->seen_us + 1; /* 0 is for what it says of itself */
         info->leads = info->leads && strcmp(info->name, leader) == 0;
-        if (info->age_us > AWAY_PERIODS * members->period_us) {
+        bool is_replaced = strcmp(info->state, COORDINATOR_LEADING) == 0 && leader[0] != '\0' &&
+                           strcmp(info->name, leader) != 0;
+        if (is_replaced || info->age_us > AWAY_PERIODS * members->period_us) {
             info->state = COORDINATOR_AWAY;
             info->leads = false;
         }

@@ -28,6 +28,8 @@ struct shared_ledger {
     uint64_t moved_us;         /* when it was seen to have changed, by clock_monotonic_us() */
     struct wire_buffer packed; /* the entry that is made now */
     uint64_t logged;           /* entries of the engine that are in the log */
+    uint64_t answered_us;      /* when etcd answered last, by clock_monotonic_us() */
+    bool etcd_is_silent;       /* for longer than the lease, which is logged */
     bool suspended;
     bool left;
     char name[REPLICA_NAME_BYTES];
