@@ -229,6 +229,11 @@ bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *a
         attempt->again = true;
         return true;
     }
+    if (leader == failed && !attempt->itself) {
+        attempt->itself = true;
+        rpc_endpoints_use(endpoints, failed);
+        return true;
+    }
     attempt->failed |= UINT32_C(1) << failed;
     if (named && !has_failed(attempt, leader)) {
         rpc_endpoints_use(endpoints, leader);
