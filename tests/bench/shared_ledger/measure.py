@@ -12,7 +12,7 @@ from steps.measure import FILES, arguments
 TITLE = "three coordinators with a ledger in etcd, beside one with SQLite"
 SQLITE, ONE_ETCD, THREE_ETCDS = "one, SQLite", "three, one etcd", "three, three etcds"
 MEMBERS = {SQLITE: 0, ONE_ETCD: 1, THREE_ETCDS: 3}
-PAIRS = amount.of(3, 1)  # in a round
+PAIRS = amount.of(2, 1)  # in a round
 WORKERS = (1, 2)
 FEW, MANY = amount.of((20, 220), (1, 2))  # epochs of two runs whose difference is free of start and end
 STEPS_PER_EPOCH = 29  # those of the evaluation among them
