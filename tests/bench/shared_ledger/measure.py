@@ -161,7 +161,8 @@ def added_line(samples, kind, column):
     if paired is None:
         return [f"{column}: {kind}", "-", "-", "-", "-"]
     added, low, high = (f"{(ratio - 1) * 100:+.1f}%" for ratio in paired)
-    return [f"{column}: {kind}", added, f"{low} and {high}", "met" if paired[0] - 1 <= GOAL else "MISSED",
+    verdict = "met" if paired[2] - 1 <= GOAL else "MISSED" if paired[1] - 1 > GOAL else "open"
+    return [f"{column}: {kind}", added, f"{low} and {high}", verdict,
             percent(max(samples.disturbed(one) or 0 for one in (kind, SQLITE)))]
 
 
