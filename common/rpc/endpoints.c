@@ -205,10 +205,15 @@ static size_t leader_named(struct rpc_endpoints *endpoints, const struct rpc_cal
     return at;
 }
 
-static bool is_one_of_several(const struct rpc_call *call)
+/* Whether the attempt has to do with one of several servers, and which of them knew no leader. */
+static void note_answer(struct rpc_attempt *attempt, size_t failed, const struct rpc_call *call)
 {
     size_t length = 0;
-    return rpc_call_trailer(call, RPC_LEADER_KEY, &length) != NULL;
+    uint32_t bit = UINT32_C(1) << failed;
+    if (rpc_call_trailer(call, RPC_LEADER_KEY, &length) != NULL) {
+        attempt->awaited = true;
+        attempt->undecided |= length == 0 ? bit & ~attempt->failed : 0;
+    }
 }
 
 static bool has_failed(const struct rpc_attempt *attempt, size_t at)
@@ -216,11 +221,20 @@ static bool has_failed(const struct rpc_attempt *attempt, size_t at)
     return (attempt->failed & (UINT32_C(1) << at)) != 0;
 }
 
+/* Whether the leader that was named may answer now. Each that knew no leader is asked once more. */
+static bool may_lead(struct rpc_attempt *attempt, size_t leader)
+{
+    uint32_t bit = UINT32_C(1) << leader;
+    bool may = (attempt->failed & bit & ~attempt->undecided) == 0;
+    attempt->undecided &= ~bit;
+    return may;
+}
+
 bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *attempt,
     const struct rpc_channel *channel, const struct rpc_call *call)
 {
-    attempt->awaited = attempt->awaited || is_one_of_several(call);
     size_t failed = index_of(endpoints, channel);
+    note_answer(attempt, failed, call);
     size_t leader = leader_named(endpoints, call);
     bool named = leader < endpoints->count && leader != failed;
     bool fresh = failed == endpoints->used && endpoints->answered && !attempt->again;
@@ -229,8 +243,13 @@ bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *a
         attempt->again = true;
         return true;
     }
+    if (leader == failed && !attempt->itself) {
+        attempt->itself = true;
+        rpc_endpoints_use(endpoints, failed);
+        return true;
+    }
     attempt->failed |= UINT32_C(1) << failed;
-    if (named && !has_failed(attempt, leader)) {
+    if (named && may_lead(attempt, leader)) {
         rpc_endpoints_use(endpoints, leader);
         return true;
     }

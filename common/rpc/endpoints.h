@@ -20,10 +20,12 @@ struct rpc_endpoints;
 
 /* The attempts to get one answer. Zeroed before the first, and after each answer. */
 struct rpc_attempt {
-    uint32_t failed; /* by index in the list */
-    bool again;      /* the one that answered before was tried once more */
-    bool awaited;    /* some server said that another one is to be asked, which may not be there
-                      * yet */
+    uint32_t failed;    /* by index in the list */
+    uint32_t undecided; /* who knew no leader, and was not tried again when it was named */
+    bool again;         /* the one that answered before was tried once more */
+    bool itself;        /* one that named itself was tried once more */
+    bool awaited;       /* some server said that another one is to be asked, which may not be there
+                         * yet */
 };
 
 /* Reads "ADDRESS" or "ADDRESS,ADDRESS,...", each as rpc_channel_open() takes it, at most
@@ -55,10 +57,11 @@ void rpc_endpoints_answered(struct rpc_endpoints *endpoints, const struct rpc_ch
 
 /* To be called in on_status when a call on `channel` failed for want of a server: UNAVAILABLE.
  * True: an address is used now that has not failed in this attempt (another one, or the same once
- * more, because it answered before), and the call is to be made again at once. False: all failed;
- * try again after a pause, or give up; attempt->awaited is as these attempts found it, and all else
- * of it is zeroed. A leader that the server named is the next, and is added to
- * the list when it is not in it, unless its address is of another kind or the list is full. */
+ * more, because it answered before, or leads by now: it names itself, or another one names it and
+ * it knew no leader when it was asked), and the call is to be made again at once. False: all
+ * failed; try again after a pause, or give up; attempt->awaited is as these attempts found it, and
+ * all else of it is zeroed. A leader that the server named is the next, and is added to the list
+ * when it is not in it, unless its address is of another kind or the list is full. */
 bool rpc_endpoints_failed(struct rpc_endpoints *endpoints, struct rpc_attempt *attempt,
     const struct rpc_channel *channel, const struct rpc_call *call);
 

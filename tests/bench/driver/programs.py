@@ -23,7 +23,7 @@ def build(folder):
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCADRE_TESTS=ON",
                     "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", folder, "--quiet", "bench", "cadre-coordinator", "cadre-worker", "cadre-cli",
-                    "digits", "sim", "integration_stubs"], check=True)
+                    "digits", "sim", "integration_stubs", "etcd_driver"], check=True)
     use(folder)
 
 
@@ -31,6 +31,7 @@ def use(folder):
     """Measures the programs of this build."""
     os.environ["CADRE_TEST_BIN"] = os.path.join(folder, "bin")
     os.environ["CADRE_TEST_STUBS"] = os.path.join(folder, "tests", "integration", "stubs")
+    os.environ["CADRE_TEST_ETCD_DRIVER"] = os.path.join(folder, "tests", "integration", "etcd_driver")
     sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
 
 
@@ -73,6 +74,11 @@ def absent_redis():
         return "libhiredis-dev was not there when this was built" if ctypes.util.find_library("hiredis") is None \
             else "bench_redis_barrier was not built"
     return None
+
+
+def absent_etcd():
+    missing = [name for name in ("etcd", "etcdctl", "openssl") if shutil.which(name) is None]
+    return f"{missing[0]} is not installed (Debian's etcd-server, etcd-client, openssl)" if missing else None
 
 
 def absent_torch():

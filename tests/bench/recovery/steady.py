@@ -19,15 +19,19 @@ class Steps:
         self.folder = tempfile.mkdtemp(prefix="steps-", dir=".")
         os.chmod(self.folder, 0o777)
         self.folder = os.path.abspath(self.folder)
+        self.read = {}  # bytes of each file
+        self.found = []
 
     def stamps(self):
         """Pairs: the position after a step, and the moment."""
-        found = []
         for path in glob.glob(f"{self.folder}/steps-*"):
             with open(path, "rb") as file:
+                file.seek(self.read.setdefault(path, 0))
                 content = file.read()
-            found += struct.iter_unpack("<QQ", content[:len(content) // 16 * 16])
-        return found
+            whole = len(content) // 16 * 16
+            self.read[path] += whole
+            self.found += struct.iter_unpack("<QQ", content[:whole])
+        return self.found
 
     def times(self):
         return sorted(moment for _, moment in self.stamps())

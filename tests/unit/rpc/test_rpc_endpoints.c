@@ -17,6 +17,7 @@ struct peer {
     char address[64];
     const char *leader; /* NULL: it answers */
     bool is_lost;       /* UNAVAILABLE, and it knows no leader */
+    bool leads_next;    /* `leader` counts for one call */
     int asked;
 };
 
@@ -44,6 +45,7 @@ static void peer_message(struct rpc_call *call, const void *data, size_t length,
     }
     if (peer->leader != NULL || peer->is_lost) {
         rpc_call_finish(call, CADRE_UNAVAILABLE, "this one does not lead");
+        peer->leader = peer->leads_next ? NULL : peer->leader;
         return;
     }
     send_text(call, peer->address);
@@ -316,6 +318,39 @@ static void a_leader_that_failed_is_not_followed_again(void **state)
     assert_int_equal(call_round(rig), 3);
 }
 
+/* A coordinator that let calls wait until it led. */
+static void one_that_names_itself_is_asked_once_more(void **state)
+{
+    struct rig *rig = *state;
+    use_all(rig);
+    rig->peers[0].leader = rig->peers[0].address;
+    rig->peers[0].leads_next = true;
+    assert_int_equal(call_round(rig), 2);
+    assert_string_equal(rig->answer, rig->peers[0].address);
+    rig->peers[0].leader = rig->peers[0].address;
+    rig->peers[0].leads_next = false;
+    assert_int_equal(call_round(rig), 4); /* once more, because it has answered, and once more */
+    assert_string_equal(rig->answer, rig->peers[1].address);
+}
+
+static void one_that_knew_no_leader_is_asked_once_more_when_it_is_named(void **state)
+{
+    struct rig *rig = *state;
+    use_all(rig);
+    rig->peers[0].leader = "";
+    rig->peers[0].leads_next = true;
+    rig->peers[1].leader = rig->peers[0].address;
+    assert_int_equal(call_round(rig), 3);
+    assert_string_equal(rig->answer, rig->peers[0].address);
+    rpc_endpoints_close(rig->endpoints);
+    use_all(rig);
+    rig->peers[0].leader = "";
+    rig->peers[0].leads_next = false;
+    peer_stop(&rig->peers[2]);
+    assert_int_equal(call_round(rig), 4); /* itself, who names it, itself, the one that is away */
+    assert_int_equal(rig->status, CADRE_UNAVAILABLE);
+}
+
 static void a_leader_of_no_use_is_passed_over(void **state)
 {
     struct rig *rig = *state;
@@ -402,6 +437,8 @@ int main(void)
         TEST(a_leader_in_the_list_is_followed),
         TEST(a_leader_outside_the_list_is_added),
         TEST(a_leader_that_failed_is_not_followed_again),
+        TEST(one_that_names_itself_is_asked_once_more),
+        TEST(one_that_knew_no_leader_is_asked_once_more_when_it_is_named),
         TEST(a_leader_of_no_use_is_passed_over),
         TEST(a_full_list_takes_no_leader),
         TEST(bad_lists_have_a_sentence),
