@@ -110,6 +110,13 @@ static void the_next_leader_knows_of_the_snapshot(void **state)
     assert_true(second->made > 0);
 }
 
+/* It may lead by then, with an entry more: the head stood still for longer than its lease. */
+static bool second_has_all(void *user)
+{
+    const struct rig *rig = user;
+    return rig->owners[1].entry_count >= rig->owners[0].entry_count;
+}
+
 static void a_snapshot_that_cannot_be_had_is_asked_for_again(void **state)
 {
     struct rig *rig = *state;
@@ -130,7 +137,7 @@ static void a_snapshot_that_cannot_be_had_is_asked_for_again(void **state)
     run_until(second, found_no_snapshot);
     assert_int_equal(second->entry_count, 0);
     fake_put(rig->etcd, key, value, size);
-    fake_run_until(rig->loop, all_have_the_same, rig);
+    fake_run_until(rig->loop, second_has_all, rig);
     check_same(rig);
 }
 
