@@ -283,7 +283,8 @@ void check_same(const struct rig *rig)
     const struct owner *one = &rig->owners[0];
     for (size_t i = 1; i < REPLICAS; i++) {
         const struct owner *other = &rig->owners[i];
-        for (size_t k = 0; other->replica != NULL && k < other->entry_count && k < one->entry_count; k++) {
+        for (size_t k = 0; other->replica != NULL && k < other->entry_count && k < one->entry_count;
+             k++) {
             assert_string_equal(one->texts[k], other->texts[k]);
             assert_true(log_hash_equal(&one->entries[k].at.hash, &other->entries[k].at.hash));
         }
