@@ -31,7 +31,9 @@ struct coordinator_info {
     uint64_t applied;  /* number of the newest entry of the log in its ledger; 0: none */
     uint64_t head;     /* of the newest entry that it knows */
     const char *version;
-    uint64_t age_us; /* how old this is; 0: the coordinator says it of itself */
+    uint64_t age_us;     /* how old this is; 0: the coordinator says it of itself */
+    uint64_t process;    /* drawn at its start; 0: of a version without it */
+    uint32_t format_max; /* newest format of the log's entries that it reads; 0: that is 1 */
 };
 
 /* Coordinators.Leader. */

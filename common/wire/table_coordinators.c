@@ -16,6 +16,8 @@ ROWS(CoordinatorInfo) = {
     COPY(CoordinatorInfo, head),
     TEXT(CoordinatorInfo, version, decode_name_or_empty),
     SPAN(CoordinatorInfo, age_us),
+    COPY(CoordinatorInfo, process),
+    COPY(CoordinatorInfo, format_max),
 };
 static TABLE(CoordinatorInfo, coordinator_info);
 

@@ -31,6 +31,7 @@
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/storage.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
+#include "coordinator/daemon/shared/contents_mark.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
 
 #define REFERENCES_PAUSE_FACTOR 10
@@ -219,9 +220,13 @@ static void step_down(struct daemon *daemon, const char *text)
 
 /* One that leads alone with a copy of a log, with which others go on, would lead a second cluster.
  */
-static cadre_status check_alone(const struct store *store, struct cadre_error *error)
+static cadre_status check_alone(
+    const struct daemon *daemon, const struct store *store, struct cadre_error *error)
 {
     struct store_cluster cluster;
+    if (daemon->options.contents_dir != NULL) {
+        CADRE_TRY(contents_mark_check_alone(daemon->options.contents_dir, error));
+    }
     store->ops->cluster(store, &cluster);
     if (cluster.id_high == 0 && cluster.id_low == 0) {
         return CADRE_OK;
@@ -235,7 +240,7 @@ static cadre_status begin(struct daemon *daemon, struct store *store, struct cad
 {
     static const struct shared_ledger_owner owner = {.lead = begin_leading, .step_down = step_down};
     bool shared = daemon->options.ha.address != NULL;
-    cadre_status status = shared ? CADRE_OK : check_alone(store, error);
+    cadre_status status = shared ? CADRE_OK : check_alone(daemon, store, error);
     if (status == CADRE_OK && !shared) {
         status = daemon_lead(daemon, store, NULL, error);
     }
@@ -375,7 +380,8 @@ static int daemon_main_run(void *user)
     cadre_status failed = daemon->failed;
     if (failed != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "daemon",
-            "stopped, because what cannot be stored must not be sent",
+            daemon->is_refused ? "cannot start"
+                               : "stopped, because what cannot be stored must not be sent",
             LOG_STR("reason", daemon->failure.text));
     }
     close_daemon(daemon);

@@ -40,7 +40,7 @@ static size_t count_placements(const struct store_record *records, size_t count)
     return placements;
 }
 
-cadre_status log_entry_write(const struct store_record *records, size_t count,
+cadre_status log_entry_write(uint32_t format, const struct store_record *records, size_t count,
     struct wire_buffer *buffer, struct cadre_error *error)
 {
     size_t all = count_placements(records, count);
@@ -62,8 +62,7 @@ cadre_status log_entry_write(const struct store_record *records, size_t count,
                 .worker = from->worker};
         }
     }
-    const struct ledger_entry entry = {
-        .format = LEDGER_FORMAT, .records = items, .record_count = count};
+    const struct ledger_entry entry = {.format = format, .records = items, .record_count = count};
     return wire_pack_ledger_entry(&entry, buffer, error);
 }
 

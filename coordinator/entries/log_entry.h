@@ -16,11 +16,15 @@ struct entry_records {
     struct wire_arena *arena;           /* all else */
 };
 
-/* Appends the encoding of the records to `buffer`. Without `core_record.sync`: when an entry is on
- * the disk is its reader's decision. RESOURCE_EXHAUSTED: no memory, or more than
- * LIMIT_LEDGER_ENTRY_BYTES; the buffer is then as before. Texts for people lose bad bytes, so a
- * coordinator that writes a log applies what it reads of it to its own store, too. */
-cadre_status log_entry_write(const struct store_record *records, size_t count,
+/* Newest format of entries that this version reads. What it writes is of the format in force. */
+uint32_t ledger_format_newest(void);
+
+/* Appends the encoding of the records to `buffer`, in this format, from 1 to the newest. Without
+ * `core_record.sync`: when an entry is on the disk is its reader's decision. RESOURCE_EXHAUSTED: no
+ * memory, or more than LIMIT_LEDGER_ENTRY_BYTES; the buffer is then as before. Texts for people
+ * lose bad bytes, so a coordinator that writes a log applies what it reads of it to its own store,
+ * too. */
+cadre_status log_entry_write(uint32_t format, const struct store_record *records, size_t count,
     struct wire_buffer *buffer, struct cadre_error *error);
 
 /* What was read before is void. INVALID_ARGUMENT: these bytes are no entry, or one with a kind of

@@ -104,6 +104,13 @@ static bool check_cluster(struct leadership *leadership, const struct leadership
             "in --ha, or give this coordinator an empty --state-dir",
             out);
     }
+    if (!known->has_cluster && !log_nonce_equal(known->contents_id, (struct log_nonce){0}) &&
+        !log_nonce_equal(known->contents_id, read->cluster.id)) {
+        return refuse_with(leadership,
+            "etcd holds the ledger of another cluster than that of the contents in the folder of "
+            "--contents: correct the prefix in --ha, or name the folder of this cluster",
+            out);
+    }
     uint64_t etcd_id = known->has_cluster ? known->etcd_id : read->cluster.etcd_id;
     bool written_here =
         read->cluster.etcd_id == read->etcd_id && read->cluster.reseeded_term > known->term_seen;
@@ -129,11 +136,25 @@ static bool check_cluster(struct leadership *leadership, const struct leadership
     return true;
 }
 
+bool check_may_create(const struct leadership *leadership, const struct leadership_read *read)
+{
+    const struct leadership_options *known = &leadership->options;
+    return !read->has_cluster && !known->has_cluster &&
+           log_nonce_equal(known->contents_id, (struct log_nonce){0});
+}
+
 bool check_store(struct leadership *leadership, const struct leadership_read *read,
     struct leadership_actions *out)
 {
     const struct leadership_options *known = &leadership->options;
     const struct log_head *head = &read->head;
+    if (!read->has_cluster && !known->has_cluster) {
+        return refuse_with(leadership,
+            "etcd holds no ledger beneath the prefix of --ha, and the folder of --contents is that "
+            "of a cluster: correct the prefix, restore etcd from a backup, or name an empty folder "
+            "to begin a new cluster",
+            out);
+    }
     if (!read->has_cluster) {
         return refuse_with(leadership,
             "etcd holds no ledger beneath the prefix of --ha, and "
@@ -146,8 +167,11 @@ bool check_store(struct leadership *leadership, const struct leadership_read *re
     if (!check_cluster(leadership, read, out)) {
         return false;
     }
+    if (known->accept_restored && leadership->term_above == 0) {
+        leadership->term_above = head->term > known->term_seen ? head->term : known->term_seen;
+        leadership->term_above += RESTORED_TERMS;
+    }
     if (head->term < known->term_seen && known->accept_restored) {
-        leadership->term_above = known->term_seen;
         leadership->options.term_seen = head->term;
     } else if (head->term < known->term_seen) {
         struct text text = begin_text(leadership);

@@ -21,7 +21,8 @@ void elect_create(struct leadership *leadership, uint64_t etcd_id, struct leader
 static uint64_t take_over_due_us(const struct leadership *leadership)
 {
     bool may = leadership->state == LEADERSHIP_FOLLOWER && leadership->has_store &&
-               !leadership->fetching && !follow_lacks_snapshot(leadership);
+               !leadership->options.waits && !leadership->fetching &&
+               !follow_lacks_snapshot(leadership);
     if (!may) {
         return NEVER;
     }

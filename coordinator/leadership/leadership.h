@@ -60,8 +60,12 @@ struct leadership_options {
     struct log_nonce cluster_id;
     uint64_t etcd_id;
     struct leadership_position applied;
-    uint64_t term_seen;   /* highest that was stored, by
-                             LEADERSHIP_ACTION_STORE_KNOWN or an entry */
+    uint64_t term_seen; /* highest that was stored, by
+                           LEADERSHIP_ACTION_STORE_KNOWN or an entry */
+    /* Without a cluster: that of the folder of contents, which none but its own may use; 0: it
+     * names none. */
+    struct log_nonce contents_id;
+    bool waits;           /* it is no candidate until STAND */
     uint32_t format_max;  /* newest format of entries that this version knows */
     bool accept_restored; /* --accept-restored: an etcd that holds less than was
                              known is right */
@@ -129,6 +133,8 @@ enum leadership_event_type {
      * and after its answer, or lease_us from now, STEP_DOWN follows. Of one that
      * does not lead: at once. */
     LEADERSHIP_EVENT_LEAVE,
+    /* Of a coordinator that waits: from now on it may lead. */
+    LEADERSHIP_EVENT_STAND,
     /* First event of a core that does nothing else: --resign of a process that is
      * dead, by its nonce. Ends in STEP_DOWN. */
     LEADERSHIP_EVENT_RESIGN

@@ -19,6 +19,9 @@
 #define BEHIND_PART   2  /* a candidate so many entries behind waits longer: */
 #define BEHIND_MANY   1000
 
+/* Of leaderships that workers have seen and a restored store has lost, there are fewer. */
+#define RESTORED_TERMS 1000
+
 struct queued_ticket {
     enum leadership_ticket_kind kind;
     uint32_t bytes;
@@ -141,6 +144,8 @@ void queue_logged(struct leadership *leadership, const struct log_transaction *t
  * was refused. */
 bool check_store(struct leadership *leadership, const struct leadership_read *read,
     struct leadership_actions *out);
+/* Whether there is no cluster, neither in the store nor here nor of these contents. */
+bool check_may_create(const struct leadership *leadership, const struct leadership_read *read);
 /* How many of the entries may be applied: the first ones, up to one that is
  * refused. */
 uint32_t check_entries(struct leadership *leadership, const struct leadership_read *read,

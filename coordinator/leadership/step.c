@@ -44,7 +44,7 @@ static void step_read(struct leadership *leadership, const struct leadership_rea
     } else if (leadership->state == LEADERSHIP_RESIGNING) {
         slot->due_us = NEVER;
         elect_resign(leadership, read, out);
-    } else if (!read->has_cluster && !leadership->options.has_cluster) {
+    } else if (check_may_create(leadership, read)) {
         elect_create(leadership, read->etcd_id, out);
     } else {
         follow_read(leadership, read, out);
@@ -128,6 +128,9 @@ static void handle(struct leadership *leadership, const struct leadership_event 
         break;
     case LEADERSHIP_EVENT_LEAVE:
         step_leave(leadership, out);
+        break;
+    case LEADERSHIP_EVENT_STAND:
+        leadership->options.waits = false;
         break;
     case LEADERSHIP_EVENT_RESIGN:
         step_resign(leadership, event->nonce);

@@ -93,6 +93,11 @@ const struct leader_value *etcd_log_leader(const struct etcd_log *log)
     return &log->seen.value;
 }
 
+uint32_t etcd_log_format(const struct etcd_log *log)
+{
+    return log->format;
+}
+
 const uint8_t *etcd_log_secret(const struct etcd_log *log)
 {
     return log->secret;
@@ -336,6 +341,9 @@ static void note_written(struct etcd_log *log, uint64_t revision)
     if (log->built.leader.size > 0) {
         log->seen = log->built.leader;
         log->seen.value.leader.mod_revision = revision;
+    }
+    if (log->transaction.cluster.format > log->format) {
+        log->format = log->transaction.cluster.format;
     }
 }
 

@@ -59,6 +59,8 @@ cadre_status etcd_log_read_snapshot(struct etcd_log *log, struct cadre_error *er
 
 /* The key `leader` as it was read or written last; term 0: there is none. */
 const struct leader_value *etcd_log_leader(const struct etcd_log *log);
+/* Of entries, in force, as it was read or written last; 0: it was not read yet. */
+uint32_t etcd_log_format(const struct etcd_log *log);
 /* REPLICA_SECRET_BYTES of the key `cluster` as it was read last, or zeros. */
 const uint8_t *etcd_log_secret(const struct etcd_log *log);
 /* Entry `index` of the newest append; its bytes are valid until its ticket is dropped, those of a

@@ -93,6 +93,8 @@ static bool take_pending(struct replica *replica, struct leadership_event *ret_e
         ret_event->type = LEADERSHIP_EVENT_HELLO_AHEAD;
         ret_event->hello.term = pending->hello_term;
         ret_event->hello.index = pending->hello_index;
+    } else if (take_flag(&pending->stand)) {
+        ret_event->type = LEADERSHIP_EVENT_STAND;
     } else if (take_flag(&pending->leave)) {
         ret_event->type = LEADERSHIP_EVENT_LEAVE;
     } else {
@@ -233,6 +235,8 @@ static cadre_status open_core(struct replica *replica, struct cadre_error *error
         .etcd_id = from->etcd_id,
         .applied = from->applied,
         .term_seen = from->term_seen,
+        .contents_id = from->contents_id,
+        .waits = from->waits,
         .format_max = from->format_max,
         .accept_restored = from->accept_restored,
         .lease_us = from->lease_us,
@@ -338,8 +342,11 @@ void replica_close(struct replica *replica)
 cadre_status replica_append(struct replica *replica, const void *bytes, size_t size,
     enum leadership_ticket_kind kind, uint64_t *ret_ticket, struct cadre_error *error)
 {
-    const struct kept_ticket ticket = {
-        .kind = kind, .size = size, .bytes = (void *)(uintptr_t)bytes};
+    const bool raises = kind == LEADERSHIP_SYNC;
+    const struct kept_ticket ticket = {.kind = kind,
+        .format = raises ? replica->raise_to : 0,
+        .size = size,
+        .bytes = (void *)(uintptr_t)bytes};
     bool fits = kind == LEADERSHIP_CONFIRM ? size == 0 : size > 0 && size <= LOG_ENTRY_BYTES_MAX;
     if (!fits) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -350,6 +357,7 @@ cadre_status replica_append(struct replica *replica, const void *bytes, size_t s
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION, "this coordinator does not lead");
     }
     CADRE_TRY(tickets_keep(&replica->tickets, &ticket, ret_ticket, error));
+    replica->raise_to = raises ? 0 : replica->raise_to;
     replica_run(replica, NULL);
     return CADRE_OK;
 }
@@ -357,6 +365,18 @@ cadre_status replica_append(struct replica *replica, const void *bytes, size_t s
 uint64_t replica_may_send_until_us(const struct replica *replica)
 {
     return replica->ended ? 0 : leadership_may_send_until_us(replica->core);
+}
+
+void replica_raise_format(struct replica *replica, uint32_t format)
+{
+    CADRE_ASSERT(format > etcd_log_format(replica->log));
+    replica->raise_to = format;
+}
+
+void replica_stand(struct replica *replica)
+{
+    replica->pending.stand = true;
+    replica_run(replica, NULL);
 }
 
 void replica_leave(struct replica *replica)
@@ -394,6 +414,7 @@ void replica_show(const struct replica *replica, struct replica_view *ret_view)
 {
     leadership_show(replica->core, &ret_view->core);
     ret_view->leader = etcd_log_leader(replica->log);
+    ret_view->format = etcd_log_format(replica->log);
     ret_view->failure = replica->failure;
     ret_view->failures = replica->failures;
 }

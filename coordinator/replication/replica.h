@@ -84,9 +84,11 @@ struct replica_options {
     uint64_t term_seen;
     /* Drawn, of the cluster that this coordinator creates if there is none. */
     uint8_t secret[REPLICA_SECRET_BYTES];
-    uint32_t format_max;  /* newest format of entries that this version knows */
-    bool accept_restored; /* an etcd that holds less than was known is right */
-    uint64_t lease_us;    /* as in struct leadership_options, down to tickets_max */
+    struct log_nonce contents_id; /* without a cluster: that of the contents; 0: none */
+    bool waits;                   /* it is no candidate until replica_stand() */
+    uint32_t format_max;          /* newest format of entries that this version knows */
+    bool accept_restored;         /* an etcd that holds less than was known is right */
+    uint64_t lease_us;            /* as in struct leadership_options, down to tickets_max */
     uint32_t drift_ppm;
     uint64_t margin_us;
     uint64_t lag_us;
@@ -112,6 +114,11 @@ void replica_close(struct replica *replica);
  * as may be wait for the log, or there is no memory. INVALID_ARGUMENT: the size. */
 cadre_status replica_append(struct replica *replica, const void *bytes, size_t size,
     enum leadership_ticket_kind kind, uint64_t *ret_ticket, struct cadre_error *error);
+/* Of a leader: the next LEADERSHIP_SYNC entry that is appended brings this format into force, which
+ * is above that of the view: entries of it are written from then on, for ever. */
+void replica_raise_format(struct replica *replica, uint32_t format);
+/* Of one that waits: from now on it may lead. */
+void replica_stand(struct replica *replica);
 /* Until when messages may leave, by clock_boot_us(): they may while the clock is less. */
 uint64_t replica_may_send_until_us(const struct replica *replica);
 /* Ends in order: what was appended is logged first; then step_down(). */
@@ -130,6 +137,7 @@ void replica_snapshot_held(struct replica *replica, const struct replica_snapsho
 struct replica_view {
     struct leadership_view core;
     const struct leader_value *leader; /* as read last; term 0: none */
+    uint32_t format;                   /* of entries, in force; 0: not known yet */
     const char *failure; /* newest failure of a request to etcd; "": none since the last answer */
     uint64_t failures;   /* requests to etcd, and watches, that failed */
 };

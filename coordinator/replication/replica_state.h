@@ -15,8 +15,8 @@
 
 /* What was called or happened within a step, and is the next event. */
 struct pending {
-    uint64_t unanswered[FAILED_AT_ONCE];         /* requests that could not be sent; 0: none */
-    bool applied, hello, leave, installed, held; /* `held`: of snapshots */
+    uint64_t unanswered[FAILED_AT_ONCE]; /* requests that could not be sent; 0: none */
+    bool applied, hello, stand, leave, installed, held; /* `held`: of snapshots */
     struct leadership_position applied_to, installed_at;
     uint64_t hello_term, hello_index;
 };
@@ -54,7 +54,8 @@ struct replica {
     char name[REPLICA_NAME_BYTES], addresses[REPLICA_ADDRESSES_BYTES], version[VERSION_BYTES_MAX];
     struct leadership *core; /* NULL: not open */
     struct tickets tickets;
-    uint64_t offered; /* tickets before it are the core's */
+    uint64_t offered;  /* tickets before it are the core's */
+    uint32_t raise_to; /* a format, with the next entry that is not a lagging one; 0: none */
     struct etcd_log *log;
     struct etcd_watch *watches[WATCHES];
     uv_timer_t timer;

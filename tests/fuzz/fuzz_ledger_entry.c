@@ -32,9 +32,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     wire_buffer_clear(&first);
     wire_buffer_clear(&second);
-    CADRE_ASSERT(log_entry_write(entry.records, entry.count, &first, &error) == CADRE_OK);
+    CADRE_ASSERT(log_entry_write(ledger_format_newest(), entry.records, entry.count, &first,
+                     &error) == CADRE_OK);
     CADRE_ASSERT(log_entry_read(&again, first.bytes, first.size, &error) == CADRE_OK);
-    CADRE_ASSERT(log_entry_write(again.records, again.count, &second, &error) == CADRE_OK);
+    CADRE_ASSERT(log_entry_write(ledger_format_newest(), again.records, again.count, &second,
+                     &error) == CADRE_OK);
     CADRE_ASSERT(first.size == second.size && memcmp(first.bytes, second.bytes, first.size) == 0);
     apply();
     return 0;

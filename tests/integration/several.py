@@ -5,6 +5,7 @@
         leader = cluster.leader()            the one that leads; kill(), signal() as of every daemon
         cluster.follow()                     cluster.client is of the one that leads now
 """
+import json
 import os
 
 import grpc
@@ -15,6 +16,8 @@ from etcds import Etcds
 from testing import check, scaled, wait_for
 
 LEASE = scaled("1s")
+# The leases of workers are longer than a change of the leader takes.
+TIMING = ["--lease", scaled("10s"), "--rewind-patience", scaled("60s"), "--report-timeout", scaled("2s")]
 PATIENCE_S = 60
 
 
@@ -87,3 +90,8 @@ class Several(Cluster):
     def check_all_follow(self):
         """All that run have applied the same entries, and one leads."""
         check(sum(self.leads(one) for one in self.coordinators) == 1, "one leads")
+
+    def shown(self, daemon):
+        """What this one says of all coordinators, by name."""
+        said = self.cadre("--coordinator", daemon.address, "coordinators", "--json").stdout
+        return {one["name"]: one for one in json.loads(said)["coordinators"]}

@@ -11,11 +11,8 @@ import subprocess
 from client import QUEUED, SUCCEEDED
 from learning import FAST_WORKER, Learning
 from cluster import clean_environment
-from several import Several
-from testing import HANG_S, check, check_equal, check_in, run, scaled, wait_for
-
-# The leases of workers are longer than a change of the leader takes.
-TIMING = ["--lease", scaled("10s"), "--rewind-patience", scaled("60s"), "--report-timeout", scaled("2s")]
+from several import Several, TIMING
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 
 def lives(info):

@@ -2,19 +2,15 @@
 """What an operator of three coordinators can get wrong, and reads then: in the log, and of `cadre coordinators`, which
 also one that does not lead answers."""
 import json
+import os
 import shutil
+import signal
 
 from learning import FAST_WORKER
 from several import Several
 from testing import check, check_equal, check_in, run, wait_for
 
 SILENT = "etcd does not answer this coordinator, which cannot lead until it does"
-
-
-def shown(cluster, daemon):
-    """What this one says of all coordinators, by name."""
-    said = cluster.cadre("--coordinator", daemon.address, "coordinators", "--json").stdout
-    return {one["name"]: one for one in json.loads(said)["coordinators"]}
 
 
 def say(cluster, daemon, *words, status):
@@ -28,7 +24,7 @@ def test_etcd_is_not_there():
         one.start()
         wait_for("its log says so", lambda: SILENT in one.log())
         check_in(cluster.etcds.members[0].endpoint(), one.log(), "where etcd is not")
-        itself = shown(cluster, one)["c0"]
+        itself = cluster.shown(one)["c0"]
         check_equal(itself["state"], "follower", "its state")
         check_in("etcd at", itself["text"], "what it says of itself")
         said = say(cluster, one, "jobs", status=3)
@@ -67,7 +63,7 @@ def test_one_that_is_refused():
         one.argv += ["--ha", cluster.etcds.address("another")]
         one.start()
         wait_for("it is refused", lambda: "takes no part until an operator has looked" in one.log())
-        itself = shown(cluster, one)[one.name]
+        itself = cluster.shown(one)[one.name]
         check_equal(itself["state"], "refused", "its state")
         check_in("correct the prefix", itself["text"], "what it says of itself")
         check_in(f"the coordinator {one.name} takes no part", say(cluster, one, "jobs", status=3), "jobs")
@@ -102,21 +98,135 @@ def test_etcd_is_restored():
             check_equal(len(json.loads(cadre("jobs", "--json").stdout)["jobs"]), 1, "the jobs of before the backup")
 
 
+def ends(daemon, text):
+    """It ends by itself, and says why."""
+    check(daemon.wait_end() != 0, f"{daemon.name} ends well")
+    check_in(text, daemon.log(), f"the log of {daemon.name}")
+
+
 def test_two_of_one_name():
-    with Several(workers=0) as cluster:
-        other = cluster.coordinators[1]
+    """The second one ends, however often it is started, as long as the first one is alive; the first one can be killed
+    and started again meanwhile. Once the first one is gone the second one has its name."""
+    with Several(workers=0, coordinators=2, lease="2s") as cluster:
+        first, other = cluster.coordinators
+        wait_for("its name is known", lambda: "c0" in cluster.shown(other))
         other.stop()
         other.argv += ["--name", "c0"]
+        cluster.follow()
+        for _ in range(2):
+            other.start(ready=False)
+            ends(other, f"another coordinator has the name c0, the one at {first.address}")
+            check("this coordinator leads" not in other.log().rsplit("waits for its name", 1)[1], "it leads meanwhile")
+            first.kill()
+            first.start()
+            wait_for("it leads again, and waits for no name",
+                     lambda: cluster.leads(first) and "waits for its name" not in first.log())
+        first.stop()
         other.start()
-        text = "another coordinator uses this one's name"
-        wait_for("one of them finds out", lambda: text in other.log() or text in cluster.coordinators[0].log())
-        check(text not in cluster.coordinators[2].log(), "the one with a name of its own says so")
+        cluster.follow(but=first)
+        check_equal(cluster.shown(other)["c0"]["address"], other.address, "where c0 is")
+        first.start(ready=False)
+        ends(first, f"another coordinator has the name c0, the one at {other.address}")
+
+
+def test_a_name_whose_state_folder_is_lost():
+    """It waits as long as another one might be alive, and says so."""
+    with Several(workers=0, coordinators=2, lease="2s") as cluster:
+        one = cluster.coordinators[0]
+        wait_for("its name is known", lambda: "c0" in cluster.shown(cluster.coordinators[1]))
+        one.kill()
+        shutil.rmtree(one.state)
+        one.start()
+        wait_for("it waits", lambda: "this coordinator waits for its name" in one.log())
+        check_in("the name c0 is that of a coordinator at", cluster.shown(one)["c0"]["text"], "what it says of itself")
+        wait_for("it has its name", lambda: cluster.shown(one)["c0"]["text"] == "")
+        cluster.coordinators[1].stop()
+        check(cluster.leader() is one, "it leads")
+        cluster.coordinators[1].start()
+
+
+def test_one_that_was_stopped_is_replaced_and_goes_on():
+    """Its name is another one's meanwhile: it ends."""
+    with Several(workers=0, coordinators=2, lease="2s") as cluster:
+        first, other = cluster.coordinators
+        wait_for("its name is known", lambda: "c0" in cluster.shown(other))
+        other.stop()
+        other.argv += ["--name", "c0"]
+        first.signal(signal.SIGSTOP)
+        other.start()
+        cluster.follow(but=first)
+        first.signal(signal.SIGCONT)
+        ends(first, f"another coordinator has the name c0, the one at {other.address}")
+        check(cluster.leads(other), "the other one leads")
+
+
+def test_contents_of_another_cluster():
+    """Two clusters share no folder, nor does one that leads alone; nor does a new cluster begin over the contents of one
+    whose ledger is gone."""
+    with Several(workers=0, coordinators=2, lease="2s") as cluster:
+        cluster.leader()
+        known, new = cluster.coordinators
+        for one in cluster.coordinators:
+            one.stop()
+        new.argv += ["--ha", cluster.etcds.address("another")]
+        text = "etcd holds no ledger beneath the prefix of --ha, and the folder of --contents is that of a cluster"
+        shutil.rmtree(new.state)
+        new.start()
+        wait_for("a new one is refused", lambda: text in new.log())
+        new.stop()
+        own = f"{cluster.folder}/own"
+        os.mkdir(own)
+        contents = ["--contents", own]
+        argv = list(new.argv)
+        new.argv += contents
+        new.start()
+        wait_for("the other cluster is there", lambda: cluster.leads(new))
+        new.stop()
+        new.argv = argv
+        new.start(ready=False)
+        ends(new, f"--contents {cluster.contents} is the folder of another cluster")
+        known.argv += contents
+        known.start(ready=False)
+        ends(known, f"--contents {own} is the folder of another cluster")
+        shutil.rmtree(new.state)
+        new.start()
+        wait_for("one without a ledger is refused", lambda: "than that of the contents" in new.log())
+        new.stop()
+        shutil.rmtree(known.state)
+        for option in ("--ha", "--ha-lease", "--name"):
+            at = known.argv.index(option)
+            del known.argv[at:at + 2]
+        known.start(ready=False)
+        ends(known, f"--contents {own} is the folder of a cluster with several coordinators")
+
+
+def test_prefix_of_another_cluster():
+    with Several(workers=0, coordinators=2, lease="2s") as cluster:
+        cluster.leader()
+        one = cluster.coordinators[1]
+        one.stop()
+        shutil.rmtree(one.state)
+        os.mkdir(f"{cluster.folder}/own")
+        one.argv += ["--contents", f"{cluster.folder}/own"]
+        argv = list(one.argv)
+        one.argv += ["--ha", cluster.etcds.address("another")]
+        one.start()
+        wait_for("its cluster is there", lambda: cluster.leads(one))
+        one.stop()
+        one.argv = argv
+        one.start()
+        text = "etcd holds the ledger of another cluster than this coordinator's: correct the prefix"
+        wait_for("it is refused", lambda: text in one.log())
+        check_equal(cluster.shown(one)[one.name]["state"], "refused", "its state")
 
 
 def test_names_and_addresses():
     with Several(workers=0, start=False) as cluster:
         for options, text in ((["--name", "a b"], "--name a b"), (["--name", ""], "--name"),
-                              (["--advertise", "h1"], "--advertise"), (["--advertise", "unix:/a,,"], "--advertise"),
+                              (["--advertise", "h1"], "--advertise"),
+                              (["--listen", "0.0.0.0:0"], "--listen 0.0.0.0:0 names no host"),
+                              (["--listen", "[::]:0"], "give it --advertise HOST:PORT"),
+                              (["--advertise", "unix:/a,,"], "--advertise"),
                               (["--ha-user", "a", "--ha-password-file", "/nosuch"], "--ha-password-file")):
             one = cluster.one(0)
             one.argv += options
@@ -130,10 +240,10 @@ def test_only_one_is_shown_as_leading():
     with Several(workers=0, lease="1s") as cluster:
         leader = cluster.leader()
         wait_for("it has written that", lambda: all(
-            shown(cluster, one)[leader.name]["state"] == "leading" for one in cluster.coordinators))
+            cluster.shown(one)[leader.name]["state"] == "leading" for one in cluster.coordinators))
         leader.kill()
         new = cluster.follow(but=leader)
-        states = {name: one["state"] for name, one in shown(cluster, new).items()}
+        states = {name: one["state"] for name, one in cluster.shown(new).items()}
         check_equal([name for name, state in states.items() if state == "leading"], [new.name], f"of {states}")
         leader.start()
 

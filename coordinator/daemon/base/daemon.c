@@ -13,6 +13,12 @@ void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
     rpc_loop_stop(daemon->loop);
 }
 
+void daemon_refuse(struct daemon *daemon, const struct cadre_error *error)
+{
+    daemon->is_refused = daemon->is_refused || daemon->failed == CADRE_OK;
+    daemon_fail(daemon, error);
+}
+
 bool daemon_is_open_to_host(const struct daemon *daemon)
 {
     static const char unix_prefix[] = "unix:";

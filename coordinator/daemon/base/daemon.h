@@ -132,10 +132,13 @@ struct daemon {
     bool ready_file_written; /* the ready file is ours */
     cadre_status failed;     /* the failure that ends it; OK: none */
     struct cadre_error failure;
+    bool is_refused; /* that is why */
 };
 
 /* daemon.c: ends the daemon with a failure, because what is not durable must not be sent. */
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error);
+/* Ends it, because it is not to run beside what else there is. */
+void daemon_refuse(struct daemon *daemon, const struct cadre_error *error);
 
 /* Whether every process of this host may call all methods over TCP, without TLS: then the page
  * shows to all of them what they can have anyway. */

@@ -93,6 +93,10 @@ static const struct option_row rows[] = {
                 "of --ha-keep."},
     {ROW(DURATION, "ha-keep", ha.keep_us, "TIME", "10m"),
         .help = "So much of the log stays in etcd, for coordinators that were away."},
+    {ROW(DURATION, "ha-raise-format-after", ha.raise_after_us, "TIME", "10m"),
+        .help = "When all coordinators, those that were there within a day, have had a version for "
+                "so long that knows a newer format of the log, it is written: from then on one of "
+                "an older version is refused."},
     {ROW(TEXT, "ha-ca", ha.tls.ca, "FILE", NULL), .environment = "CADRE_HA_CA",
         .help = "The CA of etcd's certificates: connections to etcd use TLS. Without it only "
                 "loopback addresses are allowed."},

@@ -14,6 +14,7 @@ struct ha_options {
     char *advertise; /* NULL: the first address that is served */
     uint64_t lease_us;
     uint64_t snapshot_bytes, snapshot_us, keep_us;
+    uint64_t raise_after_us;
     struct rpc_tls_options tls; /* of connections to etcd; `dir` is not used */
     char *user;                 /* of etcd; NULL: no login */
     char *password_file;

@@ -10,7 +10,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/etcd/etcd.h"
-#include "coordinator/daemon/shared/leads_file.h"
+#include "coordinator/daemon/shared/contents_mark.h"
+#include "coordinator/daemon/shared/nonce_file.h"
 #include "coordinator/daemon/shared/ledger_copy.h"
 #include "coordinator/daemon/shared/shared_etcd.h"
 #include "coordinator/daemon/shared/snapshot_files.h"
@@ -82,9 +83,8 @@ cadre_status log_tools_resign(struct daemon *daemon, struct cadre_error *error)
 {
     struct tool tool;
     struct log_nonce nonce;
-    bool leads = false;
-    CADRE_TRY(leads_file_read(daemon->options.state_dir, &leads, &nonce, error));
-    if (!leads) {
+    CADRE_TRY(nonce_file_read(daemon->options.state_dir, NONCE_FILE_LEADS, &nonce, error));
+    if (log_nonce_equal(nonce, (struct log_nonce){0})) {
         log_event(LOG_LEVEL_INFO, "ledger",
             "the last process on this state directory did not lead, or ended in order", LOG_END);
         return CADRE_OK;
@@ -92,7 +92,7 @@ cadre_status log_tools_resign(struct daemon *daemon, struct cadre_error *error)
     cadre_status status = tool_open(&tool, daemon, error);
     status = status == CADRE_OK ? resign_for(&tool, nonce, error) : status;
     if (status == CADRE_OK) {
-        leads_file_remove(daemon->options.state_dir);
+        nonce_file_remove(daemon->options.state_dir, NONCE_FILE_LEADS);
     }
     shared_etcd_close(&tool.etcd);
     return status;
@@ -143,7 +143,7 @@ static cadre_status seed(struct tool *tool, struct store *store, bool imports,
     struct reseed_options options = {.etcd = tool->etcd.etcd,
         .snapshot = tool->snapshot,
         .cluster_id = {.high = cluster->id_high, .low = cluster->id_low},
-        .format = LEDGER_FORMAT,
+        .format = ledger_format_newest(),
         .term = cluster->term_seen,
         .imports = imports,
         .attempt_us = tool->daemon->options.ha.lease_us,
@@ -172,8 +172,12 @@ static cadre_status snapshot_and_seed(
     struct store_cluster cluster;
     const struct leadership_position at = position_in(store);
     store->ops->cluster(store, &cluster);
+    const char *contents = tool->daemon->options.contents_dir;
+    const struct log_nonce id = {.high = cluster.id_high, .low = cluster.id_low};
+    CADRE_TRY(contents_mark_check(contents, id, error));
     CADRE_TRY(make_snapshot(tool, store, &at, error));
     CADRE_TRY(seed(tool, store, imports, &cluster, error));
+    CADRE_TRY(contents_mark_take(contents, id, error));
     struct ledger_copy copy = {.store = store};
     return ledger_copy_note(&copy, &tool->known, error);
 }

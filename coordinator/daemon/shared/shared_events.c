@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coordinator/daemon/shared/leads_file.h"
+#include "coordinator/daemon/shared/contents_mark.h"
+#include "coordinator/daemon/shared/nonce_file.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
 /* ---- what the replica calls ---- */
@@ -19,6 +20,13 @@ static void on_store_known(void *user, const struct replica_known *known)
 {
     struct shared_ledger *shared = user;
     struct cadre_error error = {0};
+    const char *contents = shared->daemon->options.contents_dir;
+    if (!shared->contents_are_marked &&
+        contents_mark_take(contents, known->cluster_id, &error) != CADRE_OK) {
+        daemon_refuse(shared->daemon, &error);
+        return;
+    }
+    shared->contents_are_marked = true;
     shared->known = *known;
     if (ledger_copy_note(&shared->copy, known, &error) != CADRE_OK) {
         daemon_fail(shared->daemon, &error);
@@ -95,7 +103,8 @@ static void on_snapshot_stored(void *user, uint64_t index)
 static void note_in_file(const struct shared_ledger *shared, struct log_nonce nonce)
 {
     struct cadre_error error = {0};
-    if (leads_file_write(shared->daemon->options.state_dir, nonce, &error) != CADRE_OK) {
+    const char *state_dir = shared->daemon->options.state_dir;
+    if (nonce_file_write(state_dir, NONCE_FILE_LEADS, nonce, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "ledger",
             "should this coordinator die, another one leads only after --ha-lease",
             LOG_STR("reason", error.text));
@@ -154,7 +163,7 @@ static void on_step_down(void *user, const char *text)
     shared_note_leading(shared, false);
     log_event(shared->left ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "ledger",
         "this coordinator takes no part any more", LOG_STR("reason", text));
-    leads_file_remove(shared->daemon->options.state_dir);
+    nonce_file_remove(shared->daemon->options.state_dir, NONCE_FILE_LEADS);
     shared->owner.step_down(shared->daemon, text);
 }
 
@@ -205,6 +214,23 @@ const struct replica_ops shared_replica_ops = {.apply = on_apply,
     .step_down = on_step_down,
     .refuse = on_refuse,
     .leader_changed = on_leader_changed};
+
+/* ---- what the members call ---- */
+
+static void on_named(struct daemon *daemon)
+{
+    replica_stand(daemon->shared->replica);
+}
+
+static void on_name_refused(struct daemon *daemon, const char *text)
+{
+    struct cadre_error error;
+    cadre_error_set(&error, CADRE_ALREADY_EXISTS, "%s", text);
+    daemon_refuse(daemon, &error);
+}
+
+const struct shared_members_owner shared_members_table = {
+    .describe = shared_ledger_describe, .named = on_named, .refused = on_name_refused};
 
 struct snapshot_files_owner shared_snapshot_owner(struct shared_ledger *shared)
 {

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/shared/leads_file.h"
+#include "common/pure/assert.h"
+#include "coordinator/daemon/shared/contents_mark.h"
+#include "coordinator/daemon/shared/nonce_file.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
 /* A leader that is beyond its time to send is suspended, so what waits for the log is what came
@@ -47,6 +49,45 @@ static cadre_status check_advertised(const char *list, struct cadre_error *error
     return CADRE_OK;
 }
 
+/* Of an address that is served; a Unix socket is of use on this host, for tests. */
+static bool is_unix(const char *address)
+{
+    return strncmp(address, "unix:", strlen("unix:")) == 0;
+}
+
+/* Every address of this host, which names none. */
+static bool is_wildcard(const char *address)
+{
+    static const char *const hosts[] = {"0.0.0.0:", "[::]:", "[::0]:", "[0::0]:", ":"};
+    for (size_t i = 0; i < CADRE_COUNT_OF(hosts); i++) {
+        if (strncmp(address, hosts[i], strlen(hosts[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Without --advertise one of these addresses is named to workers and clients. */
+static cadre_status check_listened(const struct option_list *listen, struct cadre_error *error)
+{
+    const char *wildcard = NULL;
+    for (size_t i = 0; i < listen->count; i++) {
+        if (is_wildcard(listen->items[i])) {
+            wildcard = listen->items[i];
+        } else if (!is_unix(listen->items[i])) {
+            return CADRE_OK;
+        }
+    }
+    if (wildcard == NULL) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "--listen %s names no host, and workers, clients and the other coordinators have to know "
+        "where this one is: give it --advertise HOST:PORT, an address of this host that they reach",
+
+        wildcard);
+}
+
 cadre_status shared_ledger_check_options(
     const struct coordinator_options *options, struct cadre_error *error)
 {
@@ -80,16 +121,29 @@ cadre_status shared_ledger_check_options(
     }
     CADRE_TRY(ha->name != NULL ? check_name(ha->name, error) : CADRE_OK);
     CADRE_TRY(check_advertised(ha->advertise, error));
+    CADRE_TRY(ha->advertise == NULL ? check_listened(&options->listen, error) : CADRE_OK);
     return etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, error);
 }
 
-/* Of several addresses that are served the first: with TCP and a Unix socket it is not both. */
+/* Of several addresses that are served the first one that other hosts can use, else a socket. */
+static const char *find_served(const struct daemon *daemon)
+{
+    for (const char *at = daemon->addresses; at != NULL;) {
+        if (!is_unix(at) && !is_wildcard(at)) {
+            return at;
+        }
+        at = strchr(at, ',');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return daemon->addresses;
+}
+
 static void find_name(struct shared_ledger *shared)
 {
     const struct daemon *daemon = shared->daemon;
     const char *name = daemon->options.ha.name;
     const char *all =
-        daemon->options.ha.advertise != NULL ? daemon->options.ha.advertise : daemon->addresses;
+        daemon->options.ha.advertise != NULL ? daemon->options.ha.advertise : find_served(daemon);
     snprintf(shared->own, sizeof shared->own, "%.*s", (int)strcspn(all, ","), all);
     if (name != NULL) {
         snprintf(shared->name, sizeof shared->name, "%s", name);
@@ -106,7 +160,8 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
         .name = shared->name,
         .addresses = ha->advertise != NULL ? ha->advertise : shared->own,
         .version = CADRE_VERSION,
-        .format_max = LEDGER_FORMAT,
+        .waits = true,
+        .format_max = ledger_format_newest(),
         .accept_restored = ha->accept_restored,
         .lease_us = ha->lease_us,
         .drift_ppm = DRIFT_PPM,
@@ -120,6 +175,10 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
         .user = shared};
     CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
     shared->known.cluster_id = options.cluster_id;
+    const char *contents = daemon->options.contents_dir;
+    CADRE_TRY(options.has_cluster ? contents_mark_take(contents, options.cluster_id, error)
+                                  : contents_mark_read(contents, &options.contents_id, error));
+    shared->contents_are_marked = options.has_cluster;
     return replica_open(daemon->loop, &options, &shared->replica, error);
 }
 
@@ -136,7 +195,7 @@ static void on_resigned(void *user, cadre_status status, const char *text)
     const struct shared_ledger *shared = user;
     log_event(LOG_LEVEL_INFO, "ledger", text, LOG_END);
     if (status == CADRE_OK) {
-        leads_file_remove(shared->daemon->options.state_dir);
+        nonce_file_remove(shared->daemon->options.state_dir, NONCE_FILE_LEADS);
     }
 }
 
@@ -144,14 +203,14 @@ static void on_resigned(void *user, cadre_status status, const char *text)
 static cadre_status resign_for_dead(struct shared_ledger *shared, struct cadre_error *error)
 {
     const struct daemon *daemon = shared->daemon;
-    bool leads = false;
     struct resign_options options = {.etcd = shared->etcd.etcd,
         .lease_us = daemon->options.ha.lease_us,
         .patience_us = daemon->options.ha.lease_us,
         .done = on_resigned,
         .user = shared};
-    CADRE_TRY(leads_file_read(daemon->options.state_dir, &leads, &options.nonce, error));
-    return leads ? resign_open(daemon->loop, &options, &shared->resign, error) : CADRE_OK;
+    CADRE_TRY(nonce_file_read(daemon->options.state_dir, NONCE_FILE_LEADS, &options.nonce, error));
+    bool led = !log_nonce_equal(options.nonce, (struct log_nonce){0});
+    return led ? resign_open(daemon->loop, &options, &shared->resign, error) : CADRE_OK;
 }
 
 static void close_shared(struct shared_ledger *shared)
@@ -197,7 +256,7 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
     }
     if (status == CADRE_OK) {
         status = shared_members_open(
-            daemon, shared->etcd.etcd, shared_ledger_describe, &shared->members, error);
+            daemon, shared->etcd.etcd, &shared_members_table, &shared->members, error);
     }
     shared_calls_begin(shared);
     daemon->shared = shared;

@@ -5,6 +5,27 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
+/* In which format this entry is written. One that messages wait for brings a newer one into force,
+ * once all coordinators have known it for long enough. */
+static uint32_t choose_format(struct shared_ledger *shared, bool waits)
+{
+    struct replica_view view;
+    replica_show(shared->replica, &view);
+    uint32_t in_force = view.format > shared->format ? view.format : shared->format;
+    uint32_t known =
+        shared_members_format(shared->members, shared->daemon->options.ha.raise_after_us);
+    shared->format = in_force;
+    if (waits && known > in_force) {
+        shared->format = known < ledger_format_newest() ? known : ledger_format_newest();
+        replica_raise_format(shared->replica, shared->format);
+        log_event(LOG_LEVEL_INFO, "ledger",
+            "all coordinators know a newer format of the log, which is written from now on: one of "
+            "an older version takes no part any more",
+            LOG_U64("format", shared->format), LOG_U64("before", in_force));
+    }
+    return shared->format;
+}
+
 static cadre_status append(void *user, const struct store_record *records, size_t count, bool waits,
     struct cadre_error *error)
 {
@@ -14,7 +35,8 @@ static cadre_status append(void *user, const struct store_record *records, size_
         return replica_append(shared->replica, NULL, 0, LEADERSHIP_CONFIRM, &ticket, error);
     }
     wire_buffer_clear(&shared->packed);
-    CADRE_TRY(log_entry_write(records, count, &shared->packed, error));
+    CADRE_TRY(
+        log_entry_write(choose_format(shared, waits), records, count, &shared->packed, error));
     return replica_append(shared->replica, shared->packed.bytes, shared->packed.size,
         waits ? LEADERSHIP_SYNC : LEADERSHIP_LAGGING, &ticket, error);
 }

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A timer, one transaction at a time (a read and a put of the own key, a read of all, and of a
- * leader the deletion of what was not written for a day), and what was read last. */
+ * A timer, and one transaction at a time: a read of the own key and of all, until the name is this
+ * process's, then a put that is guarded by the own key's revision, and a read of all. */
 #include "coordinator/daemon/shared/shared_members.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/rand.h>
+
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "common/etcd/etcd.h"
+#include "common/pure/assert.h"
+#include "coordinator/daemon/shared/member_name.h"
+#include "coordinator/daemon/shared/members_seen.h"
+#include "coordinator/daemon/shared/nonce_file.h"
 
 #define FOLDER     "member/"
 #define FOLDER_END "member0" /* the first key behind it */
@@ -17,108 +23,43 @@
 /* The lease of leadership, within these bounds. */
 #define PERIOD_MIN_US CADRE_US_PER_S
 #define PERIOD_MAX_US (10 * CADRE_US_PER_S)
+#define LOOK_PART     6 /* of a period: between looks at a name that is not its own yet */
 #define AWAY_PERIODS  3 /* in which it wrote nothing: it is not there */
-#define FORGET_US     (24 * 3600 * CADRE_US_PER_S)
-
-struct member {
-    char key[ETCD_KEY_BYTES];
-    int64_t revision;
-    uint64_t seen_us; /* since when this coordinator knows that revision */
-    void *value;      /* a packed leader_response */
-    size_t size;
-};
 
 struct shared_members {
     struct daemon *daemon;
     struct etcd *etcd;
-    shared_members_describe_fn *describe;
-    struct wire_arena *arena; /* of what is packed or checked now */
+    struct shared_members_owner owner;
     struct wire_buffer packed;
     uv_timer_t timer;
     uint64_t period_us;
-    struct member items[LIMIT_COORDINATORS];
-    size_t count;
-    int64_t own_revision; /* of the own key as the newest answer gave it; 0: not known */
-    bool name_is_taken;   /* which is logged */
+    struct members_seen seen;
+    struct member_name name;
+    char waiting[CADRE_ERROR_TEXT_BYTES]; /* for its name, and why; "": it does not */
+    bool may_write;                       /* the name is free, or its own */
+    bool is_named;                        /* it was written: the name is its own */
+    bool is_noted;                        /* the file has this process */
+    bool writes;                          /* the transaction in flight does */
     bool in_flight;
     bool again; /* something changed while a transaction was in flight */
     bool closed;
     bool timer_closed;
 };
 
-static void free_item(struct member *member)
-{
-    free(member->value);
-    *member = (struct member){0};
-}
-
 static void free_when_idle(struct shared_members *members)
 {
     if (!members->closed || !members->timer_closed || members->in_flight) {
         return;
     }
-    for (size_t i = 0; i < members->count; i++) {
-        free_item(&members->items[i]);
-    }
-    wire_arena_free(members->arena);
+    members_seen_free(&members->seen);
     wire_buffer_free(&members->packed);
     free(members);
 }
 
-/* ---- what was read ---- */
-
-static const struct member *find_member(const struct shared_members *members, const char *key)
-{
-    for (size_t i = 0; i < members->count; i++) {
-        if (strcmp(members->items[i].key, key) == 0) {
-            return &members->items[i];
-        }
-    }
-    return NULL;
-}
-
-/* Values of any origin: what is no such message is left out. */
-static bool read_pair(struct shared_members *members, const struct etcd_pair *pair,
-    struct leader_response *ret_response)
-{
-    struct cadre_error error;
-    wire_arena_reset(members->arena);
-    return strlen(pair->key) < ETCD_KEY_BYTES &&
-           wire_unpack_leader_response(pair->value.data, pair->value.size, members->arena,
-               ret_response, &error) == CADRE_OK;
-}
-
-static void take_pairs(struct shared_members *members, const struct etcd_result *result)
-{
-    struct member taken[LIMIT_COORDINATORS];
-    size_t count = 0;
-    for (size_t i = 0; i < result->pair_count && count < LIMIT_COORDINATORS; i++) {
-        const struct etcd_pair *pair = &result->pairs[i];
-        const struct member *known = find_member(members, pair->key);
-        bool same = known != NULL && known->revision == pair->mod_revision;
-        struct leader_response ignored;
-        void *value = read_pair(members, pair, &ignored) ? malloc(pair->value.size + 1) : NULL;
-        if (value == NULL) {
-            continue;
-        }
-        memcpy(value, pair->value.data, pair->value.size);
-        taken[count] = (struct member){.revision = pair->mod_revision,
-            .seen_us = same ? known->seen_us : clock_boot_us(),
-            .value = value,
-            .size = pair->value.size};
-        snprintf(taken[count].key, sizeof taken[count].key, "%s", pair->key);
-        count++;
-    }
-    for (size_t i = 0; i < members->count; i++) {
-        free_item(&members->items[i]);
-    }
-    memcpy(members->items, taken, count * sizeof taken[0]);
-    members->count = count;
-}
-
-/* ---- writing and reading ---- */
+/* ---- the own name ---- */
 
 static void begin(struct shared_members *members);
+static void on_timer(uv_timer_t *timer);
 
 /* Keys have no text of people in them. */
 static bool own_key(const char *name, char ret_key[ETCD_KEY_BYTES])
@@ -133,33 +74,94 @@ static bool own_key(const char *name, char ret_key[ETCD_KEY_BYTES])
     return true;
 }
 
-/* `before` is the own key as it was before it was written now: of another revision than that which
- * this process wrote when another one has the same name. */
-static void look_for_namesake(struct shared_members *members, const struct etcd_result *before)
+/* Before the first write, so that a process of this state directory that follows, however this one
+ * ends, knows whichever of the two the key names. */
+static void note_process(struct shared_members *members)
 {
-    struct leader_response other;
-    if (members->own_revision == 0 || before->pair_count != 1 ||
-        before->pairs[0].mod_revision == members->own_revision || members->name_is_taken ||
-        !read_pair(members, &before->pairs[0], &other)) {
-        return;
+    const struct member_name *name = &members->name;
+    const struct log_nonce processes = {.high = name->found, .low = name->process};
+    struct cadre_error error = {0};
+    members->is_noted = true;
+    if (nonce_file_write(members->daemon->options.state_dir, NONCE_FILE_PROCESS, processes,
+            &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "ledger",
+            "when it is started again, this coordinator waits for its own name",
+            LOG_STR("reason", error.text));
     }
-    members->name_is_taken = true;
-    log_event(LOG_LEVEL_ERROR, "ledger",
-        "another coordinator uses this one's name, so that people see one of them only: give each "
-        "a --name of its own",
-        LOG_STR("name", other.self.name), LOG_STR("addresses", other.self.addresses));
 }
 
-/* The first result is the own key as it was, the last one is all. */
+static void say_that_it_waits(struct shared_members *members, const struct coordinator_info *other)
+{
+    if (members->waiting[0] != '\0') {
+        return;
+    }
+    snprintf(members->waiting, sizeof members->waiting,
+        "the name %s is that of a coordinator at %s: this one is no candidate until that has "
+        "written nothing to etcd for %u s",
+        other->name, other->addresses, (unsigned)(members->name.away_us / CADRE_US_PER_S));
+    log_event(LOG_LEVEL_WARNING, "ledger", "this coordinator waits for its name",
+        LOG_STR("reason", members->waiting));
+}
+
+static void refuse_name(struct shared_members *members, const struct coordinator_info *other)
+{
+    char text[CADRE_ERROR_TEXT_BYTES];
+    snprintf(text, sizeof text,
+        "another coordinator has the name %s, the one at %s, and is alive, for it has written to "
+        "etcd while this one waited: give each a --name of its own, or stop the other one",
+        other->name, other->addresses);
+    members->owner.refused(members->daemon, text);
+}
+
+/* The own key as it is; none: `pair` is NULL. */
+static void judge(struct shared_members *members, const struct etcd_pair *pair)
+{
+    struct leader_response other = {.self = {.name = "", .addresses = ""}};
+    if (pair != NULL && !members_seen_read(&members->seen, pair, &other)) {
+        other.self = (struct coordinator_info){.name = "", .addresses = ""};
+    }
+    switch (member_name_found(&members->name, pair != NULL ? pair->mod_revision : 0,
+        other.self.process, clock_boot_us())) {
+    case MEMBER_NAME_FREE:
+        members->waiting[0] = '\0';
+        members->may_write = true;
+        members->again = true;
+        break;
+    case MEMBER_NAME_WAITS:
+        members->may_write = false;
+        say_that_it_waits(members, &other.self);
+        break;
+    case MEMBER_NAME_TAKEN:
+        members->may_write = false;
+        refuse_name(members, &other.self);
+        break;
+    }
+}
+
+/* ---- writing and reading ---- */
+
+/* What was written first makes the name its own. */
+static void note_written(struct shared_members *members, int64_t revision)
+{
+    member_name_written(&members->name, revision);
+    if (!members->is_named) {
+        members->is_named = true;
+        uint64_t period_ms = members->period_us / CADRE_US_PER_MS;
+        uv_timer_start(&members->timer, on_timer, period_ms, period_ms);
+        members->owner.named(members->daemon);
+    }
+}
+
+/* The last result is all. Of what was written the first is the put, else the own key. */
 static void take_answer(struct shared_members *members, const struct etcd_answer *answer)
 {
-    char key[ETCD_KEY_BYTES];
-    struct leader_response own;
-    look_for_namesake(members, &answer->results[0]);
-    take_pairs(members, &answer->results[answer->result_count - 1]);
-    members->describe(members->daemon, &own);
-    const struct member *member = own_key(own.self.name, key) ? find_member(members, key) : NULL;
-    members->own_revision = member != NULL ? member->revision : 0;
+    const struct etcd_result *own = &answer->results[0];
+    members_seen_take(&members->seen, &answer->results[answer->result_count - 1]);
+    if (members->writes && answer->succeeded) {
+        note_written(members, answer->revision);
+    } else {
+        judge(members, own->pair_count == 1 ? &own->pairs[0] : NULL);
+    }
 }
 
 static void on_answer(const struct etcd_answer *answer, void *user)
@@ -170,27 +172,12 @@ static void on_answer(const struct etcd_answer *answer, void *user)
         free_when_idle(members);
         return;
     }
-    if (answer->status == CADRE_OK && answer->result_count > 0) {
+    if (answer->status == CADRE_OK && answer->result_count > 1) {
         take_answer(members, answer);
-    } else {
-        members->own_revision = 0;
     }
-    if (members->again) {
+    if (members->again && !members->in_flight) {
         begin(members);
     }
-}
-
-static size_t add_deletions(const struct shared_members *members, const char *own,
-    struct etcd_operation *operations, size_t count)
-{
-    uint64_t now_us = clock_boot_us();
-    for (size_t i = 0; i < members->count; i++) {
-        const struct member *member = &members->items[i];
-        if (now_us - member->seen_us > FORGET_US && strcmp(member->key, own) != 0) {
-            operations[count++] = (struct etcd_operation){.kind = ETCD_DELETE, .key = member->key};
-        }
-    }
-    return count;
 }
 
 static void begin(struct shared_members *members)
@@ -198,30 +185,44 @@ static void begin(struct shared_members *members)
     struct leader_response own;
     struct cadre_error error;
     char key[ETCD_KEY_BYTES];
-    struct etcd_operation operations[LIMIT_COORDINATORS + 3];
-    members->describe(members->daemon, &own);
+    struct etcd_operation written[LIMIT_COORDINATORS + 2];
+    members->owner.describe(members->daemon, &own);
     wire_buffer_clear(&members->packed);
     members->again = false;
     if (!own_key(own.self.name, key) ||
         wire_pack_leader_response(&own, &members->packed, &error) != CADRE_OK) {
         return;
     }
-    operations[0] = (struct etcd_operation){.kind = ETCD_GET, .key = key};
-    operations[1] = (struct etcd_operation){
-        .kind = ETCD_PUT, .key = key, .value = {members->packed.bytes, members->packed.size}};
-    size_t count = own.self.leads ? add_deletions(members, key, operations, 2) : 2;
-    operations[count++] = (struct etcd_operation){
+    if (members->may_write && !members->is_noted) {
+        note_process(members);
+    }
+    const struct etcd_operation all = {
         .kind = ETCD_GET, .key = FOLDER, .end = FOLDER_END, .limit = LIMIT_COORDINATORS};
-    const struct etcd_transaction transaction = {.then = operations, .then_count = count};
+    const struct etcd_operation read[] = {{.kind = ETCD_GET, .key = key}, all};
+    const struct etcd_comparison is_own = {
+        .key = key, .what = ETCD_MOD_REVISION, .number = members->name.revision};
+    written[0] = (struct etcd_operation){
+        .kind = ETCD_PUT, .key = key, .value = {members->packed.bytes, members->packed.size}};
+    size_t count = own.self.leads ? members_seen_forget(&members->seen, key, written, 1) : 1;
+    written[count++] = all;
+    const struct etcd_transaction write = {.comparisons = &is_own,
+        .comparison_count = 1,
+        .then = written,
+        .then_count = count,
+        .otherwise = read,
+        .otherwise_count = CADRE_COUNT_OF(read)};
+    const struct etcd_transaction look = {.then = read, .then_count = CADRE_COUNT_OF(read)};
     const struct etcd_then then = {.deadline_us = clock_monotonic_us() + members->period_us,
         .handler = on_answer,
         .user = members};
-    members->in_flight = etcd_transact(members->etcd, &transaction, &then, &error) == CADRE_OK;
+    members->writes = members->may_write;
+    members->in_flight =
+        etcd_transact(members->etcd, members->writes ? &write : &look, &then, &error) == CADRE_OK;
 }
 
 void shared_members_changed(struct shared_members *members)
 {
-    if (members == NULL || members->closed) {
+    if (members == NULL || members->closed || !members->is_named) {
         return;
     }
     if (members->in_flight) {
@@ -241,13 +242,37 @@ static void on_timer(uv_timer_t *timer)
 
 /* ---- begin and end ---- */
 
+/* The last two processes on this state directory are known by the file. */
+static cadre_status open_name(struct shared_members *members, struct cadre_error *error)
+{
+    struct member_name *name = &members->name;
+    struct log_nonce processes;
+    CADRE_TRY(
+        nonce_file_read(members->daemon->options.state_dir, NONCE_FILE_PROCESS, &processes, error));
+    *name = (struct member_name){
+        .known = {processes.high, processes.low}, .away_us = AWAY_PERIODS * members->period_us};
+    while (name->process == 0) {
+        if (RAND_bytes((unsigned char *)&name->process, sizeof name->process) != 1) {
+            return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
+        }
+    }
+    return CADRE_OK;
+}
+
+static void start_timer(struct shared_members *members)
+{
+    uint64_t look_ms = members->period_us / LOOK_PART / CADRE_US_PER_MS;
+    uv_timer_init(rpc_loop_uv(members->daemon->loop), &members->timer);
+    members->timer.data = members;
+    uv_timer_start(&members->timer, on_timer, 0, look_ms);
+}
+
 cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
-    shared_members_describe_fn *describe, struct shared_members **ret_members,
+    const struct shared_members_owner *owner, struct shared_members **ret_members,
     struct cadre_error *error)
 {
     struct shared_members *members = calloc(1, sizeof *members);
-    struct wire_arena *arena = members != NULL ? wire_arena_new(LIMIT_UNPACK_BYTES) : NULL;
-    if (arena == NULL) {
+    if (members == NULL || !members_seen_init(&members->seen)) {
         free(members);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the list of coordinators");
@@ -255,15 +280,17 @@ cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
     uint64_t period_us = daemon->options.ha.lease_us;
     members->daemon = daemon;
     members->etcd = etcd;
-    members->describe = describe;
-    members->arena = arena;
+    members->owner = *owner;
     members->period_us = period_us < PERIOD_MIN_US   ? PERIOD_MIN_US
                          : period_us > PERIOD_MAX_US ? PERIOD_MAX_US
                                                      : period_us;
-    uv_timer_init(rpc_loop_uv(daemon->loop), &members->timer);
-    members->timer.data = members;
-    uint64_t period_ms = members->period_us / CADRE_US_PER_MS;
-    uv_timer_start(&members->timer, on_timer, 0, period_ms);
+    cadre_status status = open_name(members, error);
+    if (status != CADRE_OK) {
+        members_seen_free(&members->seen);
+        free(members);
+        return status;
+    }
+    start_timer(members);
     *ret_members = members;
     return CADRE_OK;
 }
@@ -283,41 +310,31 @@ void shared_members_close(struct shared_members *members)
     }
 }
 
-/* ---- the list ---- */
+/* ---- what is known ---- */
 
-static int by_name(const void *a, const void *b)
+uint64_t shared_members_process(const struct shared_members *members)
 {
-    return strcmp(
-        ((const struct coordinator_info *)a)->name, ((const struct coordinator_info *)b)->name);
+    return members != NULL ? members->name.process : 0;
+}
+
+const char *shared_members_waiting(const struct shared_members *members)
+{
+    return members != NULL ? members->waiting : "";
+}
+
+uint32_t shared_members_format(const struct shared_members *members, uint64_t for_us)
+{
+    bool known = members != NULL && members->is_named && members->seen.format > 0 &&
+                 clock_boot_us() - members->seen.format_us >= for_us;
+    return known ? members->seen.format : 0;
 }
 
 size_t shared_members_list(const struct shared_members *members,
     const struct coordinator_info *self, const char *leader, struct wire_arena *arena,
     struct coordinator_info ret_infos[LIMIT_COORDINATORS])
 {
-    size_t count = 0;
-    uint64_t now_us = clock_boot_us();
-    ret_infos[count++] = *self;
-    for (size_t i = 0; members != NULL && i < members->count && count < LIMIT_COORDINATORS; i++) {
-        const struct member *member = &members->items[i];
-        struct leader_response response;
-        struct cadre_error error;
-        if (wire_unpack_leader_response(member->value, member->size, arena, &response, &error) !=
-                CADRE_OK ||
-            strcmp(response.self.name, self->name) == 0) {
-            continue;
-        }
-        struct coordinator_info *info = &ret_infos[count++];
-        *info = response.self;
-        info->age_us = now_us - member->seen_us + 1; /* 0 is for what it says of itself */
-        info->leads = info->leads && strcmp(info->name, leader) == 0;
-        bool is_replaced = strcmp(info->state, COORDINATOR_LEADING) == 0 && leader[0] != '\0' &&
-                           strcmp(info->name, leader) != 0;
-        if (is_replaced || info->age_us > AWAY_PERIODS * members->period_us) {
-            info->state = COORDINATOR_AWAY;
-            info->leads = false;
-        }
-    }
-    qsort(ret_infos, count, sizeof ret_infos[0], by_name);
-    return count;
+    static const struct members_seen none;
+    uint64_t away_us = members != NULL ? AWAY_PERIODS * members->period_us : 0;
+    return members_seen_list(
+        members != NULL ? &members->seen : &none, self, leader, away_us, arena, ret_infos);
 }

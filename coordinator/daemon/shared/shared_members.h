@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the coordinators of a cluster say of themselves: each writes it below `member/` in etcd,
- * every few seconds, and reads what the others wrote. For people; nothing is decided by it. */
+ * under its name, every few seconds, and reads what the others wrote. For people, and so that each
+ * name is that of one coordinator: this one writes nothing, and is no candidate, as long as another
+ * process may be alive that has its name (member_name.h). */
 #ifndef CADRE_COORDINATOR_DAEMON_SHARED_SHARED_MEMBERS_H
 #define CADRE_COORDINATOR_DAEMON_SHARED_SHARED_MEMBERS_H
 
@@ -10,19 +12,35 @@
 struct etcd;
 struct shared_members;
 
-/* What this coordinator says of itself now. */
-typedef void shared_members_describe_fn(
-    const struct daemon *daemon, struct leader_response *ret_response);
+/* From the loop. */
+struct shared_members_owner {
+    /* What this coordinator says of itself now. */
+    void (*describe)(const struct daemon *daemon, struct leader_response *ret_response);
+    /* Once: its name is its own, and it may lead. */
+    void (*named)(struct daemon *daemon);
+    /* Another process that is alive has its name: it has to end. */
+    void (*refused)(struct daemon *daemon, const char *text);
+};
 
-/* Begins to write and to read. RESOURCE_EXHAUSTED: no memory. */
+/* Begins to read, then to write. RESOURCE_EXHAUSTED: no memory. DATA_LOSS: the file
+ * STATE/process. */
 cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
-    shared_members_describe_fn *describe, struct shared_members **ret_members,
+    const struct shared_members_owner *owner, struct shared_members **ret_members,
     struct cadre_error *error);
 /* Before etcd_close(). NULL is fine. */
 void shared_members_close(struct shared_members *members);
 
 /* What this one says has changed: writes it now, or with the next turn of writing. NULL is fine. */
 void shared_members_changed(struct shared_members *members);
+
+/* The number of this process. Of NULL: 0. */
+uint64_t shared_members_process(const struct shared_members *members);
+/* Why it waits for its name; "": it does not. NULL is fine. */
+const char *shared_members_waiting(const struct shared_members *members);
+
+/* Newest format of entries that all of them have read for so long, away or not, and so does this
+ * one; 0: not known. */
+uint32_t shared_members_format(const struct shared_members *members, uint64_t for_us);
 
 /* Fills in this one and the others, by name, LIMIT_COORDINATORS at most; returns how many. `leader`
  * is the name of the one that leads, as far as this one knows. Texts are of `self` and in the

@@ -30,6 +30,8 @@ struct shared_ledger {
     uint64_t logged;           /* entries of the engine that are in the log */
     uint64_t answered_us;      /* when etcd answered last, by clock_monotonic_us() */
     bool etcd_is_silent;       /* for longer than the lease, which is logged */
+    uint32_t format;           /* of the newest entry that was appended; 0: none was */
+    bool contents_are_marked;  /* as those of this cluster */
     bool suspended;
     bool left;
     char name[REPLICA_NAME_BYTES];
@@ -46,6 +48,7 @@ void shared_note_leading(struct shared_ledger *shared, bool may);
 
 /* shared_events.c: what the replica and the snapshots call. */
 extern const struct replica_ops shared_replica_ops;
+extern const struct shared_members_owner shared_members_table;
 struct snapshot_files_owner shared_snapshot_owner(struct shared_ledger *shared);
 
 /* shared_calls.c: looks at the head of the log by a timer, which the caller closes. */

@@ -17,6 +17,10 @@ const char *shared_ledger_trouble(const struct daemon *daemon)
     }
     struct replica_view view;
     replica_show(shared->replica, &view);
+    const char *waiting = shared_members_waiting(shared->members);
+    if (view.failure[0] == '\0' && waiting[0] != '\0') {
+        return waiting;
+    }
     bool behind = view.core.state == LEADERSHIP_FOLLOWER && view.core.has_store &&
                   view.core.applied.index + 1 < view.core.head.first;
     if (view.failure[0] == '\0' && behind) {
@@ -65,7 +69,9 @@ void shared_ledger_describe(const struct daemon *daemon, struct leader_response 
                                      .leads = leads,
                                      .applied = view.core.applied.index,
                                      .head = view.core.head.index,
-                                     .version = CADRE_VERSION},
+                                     .version = CADRE_VERSION,
+                                     .process = shared_members_process(shared->members),
+                                     .format_max = ledger_format_newest()},
             .may_lead_us = leads ? until_us - now_us : 0};
     name_leader(&view, ret_response);
     if (view.core.leader.term > 0) {

@@ -76,7 +76,7 @@ static void write_step(struct stand *stand, uint64_t number)
                 .expected = {UINT64_MAX / 7, UINT64_MAX / 9},
                 .provable = true}}};
     const struct store_record records[] = {{.record = &watermark}, {.record = &consumed}};
-    check(log_entry_write(records, 2, &stand->bytes, &error), &error);
+    check(log_entry_write(ledger_format_newest(), records, 2, &stand->bytes, &error), &error);
 }
 
 /* Entries in transactions of `batch`; microseconds an entry. */
@@ -123,7 +123,7 @@ static double apply_starts(struct stand *stand, size_t count)
         const struct store_record record = {
             .record = &started, .wall_us = 1, .placements = placements, .target_count = TASKS};
         wire_buffer_clear(&stand->bytes);
-        check(log_entry_write(&record, 1, &stand->bytes, &error), &error);
+        check(log_entry_write(ledger_format_newest(), &record, 1, &stand->bytes, &error), &error);
         uint64_t began_us = clock_monotonic_us();
         entry_batch_clear(&stand->batch);
         check(

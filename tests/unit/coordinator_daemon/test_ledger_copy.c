@@ -24,7 +24,8 @@ static void put(struct fixture *fixture, size_t i, const struct core_record *rec
         .record = record, .wall_us = 5, .spec = "spec", .spec_bytes = 4};
     struct wire_buffer *bytes = &fixture->bytes[i];
     wire_buffer_clear(bytes);
-    assert_ok(log_entry_write(&stored, 1, bytes, &fixture->error), &fixture->error);
+    assert_ok(log_entry_write(ledger_format_newest(), &stored, 1, bytes, &fixture->error),
+        &fixture->error);
     fixture->entries[i].bytes = bytes->bytes;
     fixture->entries[i].size = bytes->size;
 }

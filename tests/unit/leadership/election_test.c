@@ -201,6 +201,23 @@ static void test_a_dead_process_is_resigned_by_its_nonce(void **state)
     assert_true(fixture.leader.left);
 }
 
+/* It reads the log as others do. */
+static void test_one_that_waits_is_no_candidate(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_begin(&fixture, 3);
+    fixture.leader.left = true;
+    fixture.options.waits = true;
+    fixture_start(&fixture);
+    follow(&fixture);
+    pass(&fixture, 2 * LEASE_US);
+    assert_int_equal(state_of(&fixture), LEADERSHIP_FOLLOWER);
+    fixture.transcript[0] = '\0';
+    step(&fixture, &(struct leadership_event){.type = LEADERSHIP_EVENT_STAND});
+    expect(&fixture, "take over term 2 at 3\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_the_cluster_is_created_once),
         cmocka_unit_test(test_who_is_far_behind_waits_longer),
         cmocka_unit_test(test_a_dead_process_is_resigned_by_its_nonce),
+        cmocka_unit_test(test_one_that_waits_is_no_candidate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,25 @@ static void test_clusters_must_be_the_same(void **state)
     expect_refused(&fixture, "etcd's key cluster is damaged");
 }
 
+static void test_contents_are_those_of_one_cluster(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_begin(&fixture, 3);
+    fixture.options.contents_id = fixture.cluster.id;
+    fixture_start(&fixture);
+    answer_read(&fixture);
+    assert_int_equal(state_of(&fixture), LEADERSHIP_FOLLOWER);
+    fixture_begin(&fixture, 3);
+    fixture.options.contents_id = fixture.cluster.id;
+    fixture.options.contents_id.low++;
+    expect_refused(&fixture, "than that of the contents in the folder of --contents");
+    fixture_begin(&fixture, 3);
+    fixture.options.contents_id = fixture.cluster.id;
+    fixture.has_cluster = false; /* no CREATE over the contents of one that was lost */
+    expect_refused(&fixture, "the folder of --contents is that of a cluster");
+}
+
 /* It was written into this etcd, in a term above all that are known. */
 static void test_a_log_that_was_written_again_is_accepted(void **state)
 {
@@ -245,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clusters_must_be_the_same),
+        cmocka_unit_test(test_contents_are_those_of_one_cluster),
         cmocka_unit_test(test_a_log_that_was_written_again_is_accepted),
         cmocka_unit_test(test_an_older_ledger_is_refused),
         cmocka_unit_test(test_a_log_that_was_replaced_is_refused),

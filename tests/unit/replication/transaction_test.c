@@ -80,6 +80,25 @@ static void the_longest_append_fits(void **state)
     assert_int_equal(rig->entries[1].format, 2);
 }
 
+static void what_follows_a_raised_format_has_it(void **state)
+{
+    struct log_rig *rig = *state;
+    struct leadership_position begin = rig_begin();
+    rig_lead(rig);
+    assert_int_equal(etcd_log_format(rig->log), 1);
+    rig_ticket(rig, 10);
+    struct log_transaction append = rig_append(rig, 1);
+    append.cluster.format = 2;
+    rig_apply(rig, &append);
+    assert_int_equal(etcd_log_format(rig->log), 2);
+    rig_write(rig, 10);
+    rig_read(rig, &begin, 10);
+    assert_int_equal(rig->read.entry_count, 3);
+    assert_int_equal(rig->entries[0].format, 1);
+    assert_int_equal(rig->entries[1].format, 2);
+    assert_int_equal(rig->entries[2].format, 2);
+}
+
 static void beats_snapshots_and_trims(void **state)
 {
     struct log_rig *rig = *state;
@@ -339,6 +358,7 @@ int main(void)
         TEST(a_cluster_is_created_once),
         TEST(a_leader_takes_over_and_appends),
         TEST(the_longest_append_fits),
+        TEST(what_follows_a_raised_format_has_it),
         TEST(beats_snapshots_and_trims),
         TEST(keys_of_snapshots_that_are_damaged),
         TEST(a_leader_leaves_under_its_name),

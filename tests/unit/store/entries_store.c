@@ -29,7 +29,7 @@ static cadre_status apply_entry(struct store *store, const struct store_record *
         return self->inner->ops->apply(self->inner, records, count, at, error);
     }
     wire_buffer_clear(&self->bytes);
-    assert_ok(log_entry_write(records, count, &self->bytes, error), error);
+    assert_ok(log_entry_write(ledger_format_newest(), records, count, &self->bytes, error), error);
     assert_ok(log_entry_read(&self->entry, self->bytes.bytes, self->bytes.size, error), error);
     assert_int_equal(self->entry.count, count);
     for (size_t i = 0; i < count; i++) {

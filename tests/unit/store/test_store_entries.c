@@ -152,7 +152,7 @@ static void write_entry(
 {
     struct cadre_error error;
     wire_buffer_clear(ret_bytes);
-    assert_ok(log_entry_write(stored, count, ret_bytes, &error), &error);
+    assert_ok(log_entry_write(ledger_format_newest(), stored, count, ret_bytes, &error), &error);
 }
 
 /* The bytes of an entry that is read and written again. */
