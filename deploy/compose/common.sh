@@ -38,6 +38,7 @@ It said: $said"
 }
 
 # compose: the arguments before every command to the cluster.
+#   find_compose [ha]      with the services of several coordinators
 find_compose() {
     if docker compose version >/dev/null 2>&1; then
         compose=(docker compose --compatibility) # names of containers as those of docker-compose
@@ -47,5 +48,6 @@ find_compose() {
         fail "docker has no compose: apt-get install docker-compose"
     fi
     compose+=(--project-name "$project" --file "$here/docker-compose.yml")
+    [ "${1-}" != ha ] || compose+=(--file "$here/high-availability.yml")
     [ -z "${CADRE_OVERRIDE-}" ] || compose+=(--file "$CADRE_OVERRIDE")
 }

@@ -36,7 +36,10 @@ def listed(state, kind, arguments):
 
 
 def compose(state, arguments):
-    """down: all of a project; what "stays" is left, as by a docker that failed to remove it."""
+    """run and such: what "answers" has for the last words. down: all of a project; what "stays" is left, as by a docker that failed to remove it."""
+    for words, answer in state.get("answers", {}).items():
+        if " ".join(arguments).endswith(words):
+            print(answer, end="")
     if "down" not in arguments:
         return
     project = options_of(arguments, "--project-name")[0]

@@ -94,7 +94,7 @@ def test_what_came_after_it():
         backup.lose_all()
         backup.restore()
         running.client = cluster.client
-        waits = running.until(lambda info: "is older than the job, which waits" in info.message, "it says that it waits")
+        waits = running.until(lambda info: "is older than the job, which waits" in info.message, "it waits")
         check_in(f"cancel the job and submit it again with --restore {running.job}", waits.message, "what to do")
         worker = next(one for one in cluster.workers if one.name == holder)
         text = f"keeps state of job {late.job}, and the newest job in the ledger is {running.job}"

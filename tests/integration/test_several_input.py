@@ -161,8 +161,8 @@ def test_one_that_was_stopped_is_replaced_and_goes_on():
 
 
 def test_contents_of_another_cluster():
-    """Two clusters share no folder, nor does one that leads alone; nor does a new cluster begin over the contents of one
-    whose ledger is gone."""
+    """Two clusters share no folder, nor does one that leads alone; nor does a new cluster begin over the contents of
+    one whose ledger is gone."""
     with Several(workers=0, coordinators=2, lease="2s") as cluster:
         cluster.leader()
         known, new = cluster.coordinators
@@ -233,6 +233,20 @@ def test_names_and_addresses():
             one.start(ready=False)
             check(one.wait_end() != 0, f"it starts with {options}")
             check_in(text, one.log(), f"with {options}")
+
+
+def test_a_client_from_elsewhere():
+    """It does not reach the address that a coordinator names, but the same one by an address of its own list."""
+    with Several(workers=0, coordinators=2, start=False) as cluster:
+        for number, one in enumerate(cluster.coordinators):
+            one.argv += ["--advertise", f"nosuch-{number}:7070"]
+            one.start()
+        leader = cluster.follow()
+        other = next(one for one in cluster.coordinators if one is not leader)
+        wait_for("the other one knows it", lambda: "another coordinator leads" in other.log())
+        for addresses in ([other, leader], [leader, other]):
+            said = cluster.cadre("--coordinator", ",".join(one.address for one in addresses), "jobs", "--json").stdout
+            check_equal(json.loads(said)["jobs"], [], "jobs")
 
 
 def test_only_one_is_shown_as_leading():
