@@ -36,7 +36,8 @@ def listed(state, kind, arguments):
 
 
 def compose(state, arguments):
-    """run and such: what "answers" has for the last words. down: all of a project; what "stays" is left, as by a docker that failed to remove it."""
+    """down: all of a project; what "stays" is left, as by a docker that failed to remove it. All else, as `run`: what
+    "answers" has for the last words."""
     for words, answer in state.get("answers", {}).items():
         if " ".join(arguments).endswith(words):
             print(answer, end="")

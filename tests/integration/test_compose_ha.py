@@ -213,7 +213,7 @@ class Up:
         os.mkdir(f"{self.folder}/bin")
         shutil.copytree(f"{DEPLOY}/compose", f"{self.folder}/deploy/compose")
         shutil.copy(f"{DEPLOY}/report.sh", f"{self.folder}/deploy/")
-        self.write("deploy/compose/build-image", f'#!/bin/sh\necho "$@" >"{self.folder}/built"\nmkdir -p build-compose\n')
+        self.write("deploy/compose/build-image", f'#!/bin/sh\necho "$@" >"{self.folder}/built"\n')
         self.write("bin/docker", f'#!/bin/sh\nexec "{sys.executable}" -B "{HERE}/docker_standin.py" "$@"\n')
         self.state = {"containers": [], "networks": [], "volumes": [], "images": [], "calls": [], "refused": [],
                       "answers": {}}
