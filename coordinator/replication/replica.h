@@ -50,7 +50,8 @@ struct replica_ops {
      * the file has that size and SHA-256, then calls replica_snapshot_installed(). */
     void (*fetch_snapshot)(void *user, const struct replica_snapshot *snapshot);
     /* Of a leader, because the log has grown or time has passed: makes a snapshot of the copy,
-     * which is at this position now, then calls replica_snapshot_held(). */
+     * which is at this position now and may have more entries in the snapshot, then calls
+     * replica_snapshot_held(). */
     void (*make_snapshot)(void *user, const struct leadership_position *at);
     /* Etcd names this snapshot and no older one: files of older ones can be deleted. */
     void (*snapshot_stored)(void *user, uint64_t index);

@@ -321,3 +321,10 @@ cadre_status store_sqlite_copy(struct store *store, const char *path, struct cad
     CADRE_ASSERT(store->ops == &sqlite_ops);
     return statements_copy(&sqlite_of(store)->statements, path, error);
 }
+
+cadre_status store_sqlite_copy_begin(
+    struct store *store, const char *path, struct store_copy **ret_copy, struct cadre_error *error)
+{
+    CADRE_ASSERT(store->ops == &sqlite_ops);
+    return statements_copy_begin(&sqlite_of(store)->statements, path, ret_copy, error);
+}

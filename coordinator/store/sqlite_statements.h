@@ -312,6 +312,9 @@ cadre_status statements_write_cluster(
 /* As store_sqlite_copy(). */
 cadre_status statements_copy(
     struct statements *statements, const char *path, struct cadre_error *error);
+/* As store_sqlite_copy_begin(). */
+cadre_status statements_copy_begin(struct statements *statements, const char *path,
+    struct store_copy **ret_copy, struct cadre_error *error);
 
 /* A checkpoint in the columns from `column` on: CHECKPOINT_COLUMNS. */
 void column_checkpoint(sqlite3_stmt *statement, int column, struct core_checkpoint *ret_checkpoint);

@@ -223,6 +223,18 @@ cadre_status store_sqlite_open(
  * NOT_FOUND (its folder is missing), DATA_LOSS (a disk fails). */
 cadre_status store_sqlite_copy(struct store *store, const char *path, struct cadre_error *error);
 
+/* The same in steps, between which the store is used: the file is not synced, and holds what is
+ * committed when it is whole. The errors are as above. */
+struct store_copy;
+cadre_status store_sqlite_copy_begin(
+    struct store *store, const char *path, struct store_copy **ret_copy, struct cadre_error *error);
+/* Copies up to so many pages (4 KiB). After an error, and once it is whole, only its end may
+ * follow. */
+cadre_status store_sqlite_copy_step(
+    struct store_copy *copy, unsigned pages, bool *ret_whole, struct cadre_error *error);
+/* Before the store is closed; a file that is not whole is removed. NULL is fine. */
+void store_sqlite_copy_end(struct store_copy *copy);
+
 /* The store of the SQLite peer is the copy of a shared log no more, but a ledger of its own: with
  * the same secret, and its next starts are later ones of the same cluster. Synced. */
 cadre_status store_sqlite_leave_log(struct store *store, struct cadre_error *error);

@@ -109,15 +109,14 @@ static void on_made(
         error->code == CADRE_OK ? "a snapshot of the ledger is made" : error->text);
 }
 
-static cadre_status make_snapshot(struct tool *tool, struct store *store,
-    const struct leadership_position *at, struct cadre_error *error)
+static cadre_status make_snapshot(struct tool *tool, struct store *store, struct cadre_error *error)
 {
     struct daemon *daemon = tool->daemon;
     struct snapshot_files *files = NULL;
     const struct snapshot_files_owner owner = {.made = on_made, .user = tool};
     CADRE_TRY(snapshot_files_open(daemon->options.contents_dir, daemon->options.state_dir,
         &daemon->file_pool, &owner, &files, error));
-    snapshot_files_make(files, store, at);
+    snapshot_files_make(files, store);
     cadre_status status = tool_wait(tool, error);
     snapshot_files_close(files);
     return status;
@@ -157,25 +156,15 @@ static cadre_status seed(struct tool *tool, struct store *store, bool imports,
     return status;
 }
 
-static struct leadership_position position_in(const struct store *store)
-{
-    struct store_position at;
-    store->ops->position(store, &at);
-    struct leadership_position position = {.index = at.index, .term = at.term};
-    memcpy(position.hash.bytes, at.hash, sizeof at.hash);
-    return position;
-}
-
 static cadre_status snapshot_and_seed(
     struct tool *tool, struct store *store, bool imports, struct cadre_error *error)
 {
     struct store_cluster cluster;
-    const struct leadership_position at = position_in(store);
     store->ops->cluster(store, &cluster);
     const char *contents = tool->daemon->options.contents_dir;
     const struct log_nonce id = {.high = cluster.id_high, .low = cluster.id_low};
     CADRE_TRY(contents_mark_check(contents, id, error));
-    CADRE_TRY(make_snapshot(tool, store, &at, error));
+    CADRE_TRY(make_snapshot(tool, store, error));
     CADRE_TRY(seed(tool, store, imports, &cluster, error));
     CADRE_TRY(contents_mark_take(contents, id, error));
     struct ledger_copy copy = {.store = store};

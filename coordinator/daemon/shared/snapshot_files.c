@@ -16,15 +16,20 @@
 #include "common/base/sha256.h"
 
 #define COPY_BYTES  ((size_t)1024 * 1024)
+#define COPY_PAGES  64 /* in a turn of the loop: a fraction of a millisecond */
 #define NAME_DIGITS 16
 
 struct snapshot_files {
     struct snapshot_files_owner owner;
     struct file_work_pool *pool;
     struct file_work work;
-    char *folder; /* of all snapshots */
-    char *local;  /* a copy in the state directory */
-    bool closed;  /* it is freed when the work is done */
+    uv_timer_t timer; /* of the copy's steps */
+    bool timer_closed;
+    struct store *store;     /* that is copied */
+    struct store_copy *copy; /* under way, in steps; NULL: none */
+    char *folder;            /* of all snapshots */
+    char *local;             /* a copy in the state directory */
+    bool closed;             /* it is freed when the work is done */
     /* The thread's: */
     char *path; /* of the snapshot */
     struct replica_snapshot snapshot;
@@ -38,11 +43,14 @@ cadre_status snapshot_files_open(const char *contents, const char *state,
     struct snapshot_files *files = calloc(1, sizeof *files);
     if (files == NULL || asprintf(&files->folder, "%s/snapshots", contents) < 0 ||
         asprintf(&files->local, "%s/snapshot.db", state) < 0) {
-        snapshot_files_close(files);
+        free(files != NULL ? files->folder : NULL);
+        free(files);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for snapshots");
     }
     files->owner = *owner;
     files->pool = pool;
+    uv_timer_init(rpc_loop_uv(pool->loop), &files->timer);
+    files->timer.data = files;
     cadre_status status = folder_make_durable(files->folder, 0700, error);
     if (status != CADRE_OK) {
         snapshot_files_close(files);
@@ -52,13 +60,9 @@ cadre_status snapshot_files_open(const char *contents, const char *state,
     return CADRE_OK;
 }
 
-void snapshot_files_close(struct snapshot_files *files)
+static void free_when_idle(struct snapshot_files *files)
 {
-    if (files == NULL) {
-        return;
-    }
-    if (files->work.running) {
-        files->closed = true;
+    if (!files->closed || !files->timer_closed || files->work.running) {
         return;
     }
     free(files->folder);
@@ -67,11 +71,29 @@ void snapshot_files_close(struct snapshot_files *files)
     free(files);
 }
 
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct snapshot_files *files = handle->data;
+    files->timer_closed = true;
+    free_when_idle(files);
+}
+
+void snapshot_files_close(struct snapshot_files *files)
+{
+    if (files == NULL) {
+        return;
+    }
+    store_sqlite_copy_end(files->copy);
+    files->copy = NULL;
+    files->closed = true;
+    uv_close((uv_handle_t *)&files->timer, on_timer_closed);
+}
+
 /* Whether the owner is still there. */
 static bool is_wanted(struct snapshot_files *files)
 {
     if (files->closed) {
-        snapshot_files_close(files);
+        free_when_idle(files);
         return false;
     }
     return true;
@@ -153,19 +175,54 @@ static void after_put(void *user)
     }
 }
 
-void snapshot_files_make(
-    struct snapshot_files *files, struct store *store, const struct leadership_position *at)
+static void end_copy(struct snapshot_files *files)
 {
-    if (files->work.running) {
-        return; /* made() of an earlier one follows */
+    uv_timer_stop(&files->timer);
+    store_sqlite_copy_end(files->copy);
+    files->copy = NULL;
+}
+
+/* What was applied between the steps is in the copy, which is as of now. */
+static void note_position(struct snapshot_files *files)
+{
+    struct store_position at;
+    files->store->ops->position(files->store, &at);
+    files->snapshot.at = (struct leadership_position){.index = at.index, .term = at.term};
+    memcpy(files->snapshot.at.hash.bytes, at.hash, sizeof at.hash);
+}
+
+static void on_step(uv_timer_t *timer)
+{
+    struct snapshot_files *files = timer->data;
+    bool whole = false;
+    cadre_status status = store_sqlite_copy_step(files->copy, COPY_PAGES, &whole, &files->error);
+    if (status == CADRE_OK && !whole) {
+        return;
     }
-    files->snapshot = (struct replica_snapshot){.at = *at};
-    if (!begin(files, at->index) ||
-        store_sqlite_copy(store, files->local, &files->error) != CADRE_OK) {
+    end_copy(files);
+    if (status == CADRE_OK) {
+        note_position(files);
+    }
+    if (status != CADRE_OK || !begin(files, files->snapshot.at.index)) {
         files->owner.made(files->owner.user, &files->snapshot, &files->error);
         return;
     }
     file_work_start(&files->work, files->pool, put_in_thread, after_put, files);
+}
+
+void snapshot_files_make(struct snapshot_files *files, struct store *store)
+{
+    if (files->work.running || files->copy != NULL) {
+        return; /* made() of an earlier one follows */
+    }
+    files->snapshot = (struct replica_snapshot){0};
+    files->error = (struct cadre_error){0};
+    files->store = store;
+    if (store_sqlite_copy_begin(store, files->local, &files->copy, &files->error) != CADRE_OK) {
+        files->owner.made(files->owner.user, &files->snapshot, &files->error);
+        return;
+    }
+    uv_timer_start(&files->timer, on_step, 0, 1);
 }
 
 /* ---- fetching ---- */
@@ -202,7 +259,7 @@ static void after_get(void *user)
 
 void snapshot_files_fetch(struct snapshot_files *files, const struct replica_snapshot *snapshot)
 {
-    if (files->work.running) {
+    if (files->work.running || files->copy != NULL) {
         return;
     }
     files->snapshot = *snapshot;
@@ -241,7 +298,7 @@ static void after_remove(void *user)
 
 void snapshot_files_remove_older(struct snapshot_files *files, uint64_t index)
 {
-    if (files->work.running) {
+    if (files->work.running || files->copy != NULL) {
         return; /* the next snapshot's turn comes */
     }
     files->snapshot.at.index = index;

@@ -26,13 +26,13 @@ struct snapshot_files_owner {
 cadre_status snapshot_files_open(const char *contents, const char *state,
     struct file_work_pool *pool, const struct snapshot_files_owner *owner,
     struct snapshot_files **ret_files, struct cadre_error *error);
-/* No function of the owner is called any more. NULL is fine. */
+/* No function of the owner is called any more. Before the store that is copied is closed, and
+ * before the loop. NULL is fine. */
 void snapshot_files_close(struct snapshot_files *files);
 
-/* Copies the store, which is at this position; made() follows. The copy into the state directory is
- * made before it returns, because nothing may be written meanwhile; a thread does all else. */
-void snapshot_files_make(
-    struct snapshot_files *files, struct store *store, const struct leadership_position *at);
+/* Copies the store into the state directory, some pages in each turn of the loop, while it is used;
+ * a thread does all else. made() follows, with the position that the copy has. */
+void snapshot_files_make(struct snapshot_files *files, struct store *store);
 /* fetched() follows. */
 void snapshot_files_fetch(struct snapshot_files *files, const struct replica_snapshot *snapshot);
 /* Files of snapshots below this index are removed, if no other work is under way. */

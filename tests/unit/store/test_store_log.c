@@ -352,6 +352,71 @@ static void a_copy_is_a_store_of_its_own(void **state)
     store->ops->close(store);
 }
 
+/* Entries come in between, into pages that were copied and into others. */
+static void a_copy_in_steps_has_what_came_meanwhile(void **state)
+{
+    (void)state;
+    struct cadre_error error;
+    char steps_path[TEST_PATH_BYTES];
+    struct store *store = open_path();
+    struct store *copied = NULL;
+    struct store_copy *copy = NULL;
+    bool whole = false;
+    uint64_t index = 0;
+    test_path(steps_path, test_temp_dir(), "steps.db");
+    for (; index < 40; index++) {
+        assert_ok(APPLY(store, index + 1, &error, record_job(index + 1, 1)), &error);
+    }
+    assert_ok(store_sqlite_copy_begin(store, steps_path, &copy, &error), &error);
+    unsigned steps = 0;
+    for (; !whole; steps++) {
+        assert_ok(store_sqlite_copy_step(copy, 3, &whole, &error), &error);
+        if (!whole && steps < 12) {
+            index++;
+            assert_ok(APPLY(store, index, &error, record_job(index, 1)), &error);
+        }
+    }
+    assert_true(steps > 3);
+    store_sqlite_copy_end(copy);
+    char *text = store_text(store);
+    assert_ok(APPLY(store, index + 1, &error, record_job(index + 1, 1)), &error);
+    assert_ok(store_sqlite_open(steps_path, &copied, &error), &error);
+    assert_store_text(copied, text);
+    assert_position(copied, index);
+    copied->ops->close(copied);
+    free(text);
+    store->ops->close(store);
+}
+
+static void a_copy_in_steps_that_ends_early_is_not_there(void **state)
+{
+    (void)state;
+    struct cadre_error error;
+    char steps_path[TEST_PATH_BYTES];
+    const char *folder = test_temp_dir();
+    struct store *store = open_path();
+    fill(store);
+    test_path(steps_path, folder, "steps.db");
+    for (int fails = 0; fails <= 1; fails++) {
+        struct store_copy *copy = NULL;
+        bool whole = false;
+        assert_ok(store_sqlite_copy_begin(store, steps_path, &copy, &error), &error);
+        assert_ok(store_sqlite_copy_step(copy, 1, &whole, &error), &error);
+        assert_false(whole);
+        if (fails) {
+            fault_arm("store.run", 1);
+            assert_int_not_equal(store_sqlite_copy_step(copy, 1, &whole, &error), CADRE_OK);
+            assert_true(fault_disarm());
+        }
+        store_sqlite_copy_end(copy);
+        assert_int_equal(count_names(folder, "steps.db"), 0);
+        assert_ok(
+            APPLY(store, 3 + (uint64_t)fails, &error, record_job(50 + (uint64_t)fails, 1)), &error);
+    }
+    store_sqlite_copy_end(NULL);
+    store->ops->close(store);
+}
+
 static void a_copy_that_fails_leaves_nothing(void **state)
 {
     (void)state;
@@ -397,6 +462,8 @@ int main(void)
         cmocka_unit_test(memory_loses_entries_with_their_positions), FILE_TEST(it_is_there_again),
         FILE_TEST(a_killed_process_loses_nothing), FILE_TEST(a_damaged_row_is_refused),
         FILE_TEST(a_write_that_fails_changes_nothing), FILE_TEST(a_copy_is_a_store_of_its_own),
+        FILE_TEST(a_copy_in_steps_has_what_came_meanwhile),
+        FILE_TEST(a_copy_in_steps_that_ends_early_is_not_there),
         FILE_TEST(a_copy_that_fails_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
