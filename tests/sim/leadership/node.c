@@ -60,10 +60,11 @@ static void schedule(struct world *world, uint32_t n)
     }
 }
 
-static void begin_process(struct world *world, uint32_t n)
+static void begin_process(struct world *world, uint32_t n, bool waits)
 {
     struct node *node = &world->nodes[n];
     struct leadership_options options = options_of(world, node);
+    options.waits = waits;
     CADRE_ASSERT(!node->runs && !node->removed);
     CADRE_ASSERT(leadership_bytes(TICKETS_MAX) <= CORE_BYTES);
     node->exists = node->runs = true;
@@ -74,9 +75,19 @@ static void begin_process(struct world *world, uint32_t n)
     node->core = leadership_init(node->memory, &options);
 }
 
+/* A third of them wait for their names, for up to three leases. */
 void node_start(struct world *world, uint32_t n)
 {
-    begin_process(world, n);
+    bool waits = world_chance(world, 333);
+    begin_process(world, n, waits);
+    if (waits) {
+        world_push(world,
+            (struct event){
+                .due_us = world->now_us + prng_uniform(&world->prng, 3 * world->scenario.lease_us),
+                .kind = EVENT_STAND,
+                .node = n,
+                .incarnation = world->nodes[n].incarnation});
+    }
     world_trace(
         world, "c%u starts, copy at %llu", n, (unsigned long long)world->nodes[n].copy.index);
     node_event(world, n, &(struct leadership_event){.type = LEADERSHIP_EVENT_TICK});
@@ -86,7 +97,7 @@ void node_resign(struct world *world, uint32_t n)
 {
     struct leadership_view view;
     leadership_show(world->nodes[n].core, &view);
-    begin_process(world, n);
+    begin_process(world, n, false);
     world_trace(world, "c%u resigns for the process that died", n);
     world->nodes[n].resigns = true;
     node_event(

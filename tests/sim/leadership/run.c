@@ -97,6 +97,9 @@ static void handle_node(struct world *world, struct event *event)
             node_event(world, n, &(struct leadership_event){.type = LEADERSHIP_EVENT_TICK});
         }
         break;
+    case EVENT_STAND:
+        node_event(world, n, &(struct leadership_event){.type = LEADERSHIP_EVENT_STAND});
+        break;
     case EVENT_ANSWER:
         answer(world, event);
         break;

@@ -71,6 +71,7 @@ enum fault_kind {
 enum event_kind {
     EVENT_START = 1, /* of a coordinator's process */
     EVENT_WAKE,
+    EVENT_STAND, /* its name is its own */
     EVENT_REQUEST, /* arrives at the store */
     EVENT_PUT,     /* the second half of look-then-put */
     EVENT_ANSWER,
