@@ -27,6 +27,6 @@ def report(samples):
 
     print_table(["", "us an entry", "entries a second"],
                 [[text, shown(figure(f"{name}.us")), f"{1e6 / figure(f'{name}.us'):,.0f}"] for text, name in ROWS])
-    print(f"  a copy of the ledger of {shown(figure('copy.mb'))} MB: {shown(figure('copy.ms'))} ms; its longest step, as "
-          f"a leader copies: {shown(figure('copy.step.ms'))} ms")
+    print(f"  a copy of the ledger of {shown(figure('copy.mb'))} MB: {shown(figure('copy.ms'))} ms; its longest step, "
+          f"as a leader copies: {shown(figure('copy.step.ms'))} ms")
     print(f"  others {percent(samples.disturbed('apply'))}")
