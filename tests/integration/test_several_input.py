@@ -48,7 +48,7 @@ def test_etcd_wants_a_password():
         for one in (without, guesses):
             one.start()
             wait_for(f"the log of {one.name} says so", lambda one=one: SILENT in one.log())
-            check_in("user", one.log(), f"the reason of {one.name}")
+            check_in("login", one.log(), f"the reason of {one.name}")
         cluster.etcds.ctl("auth", "disable", user="root:r")
         cluster.follow()
 

@@ -77,10 +77,11 @@ static const struct option_row rows[] = {
                 "below this prefix. One of them leads; the others follow, and lead when it is "
                 "gone. Needs --contents."},
     {ROW(TEXT, "name", ha.name, "NAME", NULL), .environment = "CADRE_COORDINATOR_NAME",
-        .help = "The name of this one among them. Default: the host's name."},
+        .help = "The name of this one among them, which no other process may have. Default: the "
+                "host's name."},
     {ROW(TEXT, "advertise", ha.advertise, "ADDRESS,...", NULL), .environment = "CADRE_ADVERTISE",
         .help = "Where workers and clients reach this one. Default: the first address that it "
-                "serves."},
+                "serves and that names a host; 0.0.0.0 and [::] name none."},
     {ROW(DURATION, "ha-lease", ha.lease_us, "TIME", "3s"), .min = 200000, .max = 600000000,
         .help = "When the one that leads has written nothing to etcd for so long, another one "
                 "leads. At least twice as long as etcd needs to elect a leader of its own, which "

@@ -24,6 +24,7 @@
 #define PERIOD_MIN_US CADRE_US_PER_S
 #define PERIOD_MAX_US (10 * CADRE_US_PER_S)
 #define LOOK_PART     6 /* of a period: between looks at a name that is not its own yet */
+#define PAUSE_PART    2 /* after a failure */
 #define AWAY_PERIODS  3 /* in which it wrote nothing: it is not there */
 
 struct shared_members {
@@ -140,14 +141,21 @@ static void judge(struct shared_members *members, const struct etcd_pair *pair)
 
 /* ---- writing and reading ---- */
 
+/* The first turn after so long, then as often as its state asks for. */
+static void start_timer(struct shared_members *members, uint64_t first_us)
+{
+    uint64_t period_us = members->is_named ? members->period_us : members->period_us / LOOK_PART;
+    uv_timer_start(
+        &members->timer, on_timer, first_us / CADRE_US_PER_MS, period_us / CADRE_US_PER_MS);
+}
+
 /* What was written first makes the name its own. */
 static void note_written(struct shared_members *members, int64_t revision)
 {
     member_name_written(&members->name, revision);
     if (!members->is_named) {
         members->is_named = true;
-        uint64_t period_ms = members->period_us / CADRE_US_PER_MS;
-        uv_timer_start(&members->timer, on_timer, period_ms, period_ms);
+        start_timer(members, members->period_us);
         members->owner.named(members->daemon);
     }
 }
@@ -174,6 +182,8 @@ static void on_answer(const struct etcd_answer *answer, void *user)
     }
     if (answer->status == CADRE_OK && answer->result_count > 1) {
         take_answer(members, answer);
+    } else if (!members->is_named) {
+        start_timer(members, members->period_us / PAUSE_PART);
     }
     if (members->again && !members->in_flight) {
         begin(members);
@@ -259,14 +269,6 @@ static cadre_status open_name(struct shared_members *members, struct cadre_error
     return CADRE_OK;
 }
 
-static void start_timer(struct shared_members *members)
-{
-    uint64_t look_ms = members->period_us / LOOK_PART / CADRE_US_PER_MS;
-    uv_timer_init(rpc_loop_uv(members->daemon->loop), &members->timer);
-    members->timer.data = members;
-    uv_timer_start(&members->timer, on_timer, 0, look_ms);
-}
-
 cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
     const struct shared_members_owner *owner, struct shared_members **ret_members,
     struct cadre_error *error)
@@ -290,7 +292,9 @@ cadre_status shared_members_open(struct daemon *daemon, struct etcd *etcd,
         free(members);
         return status;
     }
-    start_timer(members);
+    uv_timer_init(rpc_loop_uv(daemon->loop), &members->timer);
+    members->timer.data = members;
+    start_timer(members, 0);
     *ret_members = members;
     return CADRE_OK;
 }
