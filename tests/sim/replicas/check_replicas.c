@@ -115,7 +115,7 @@ static bool is_kept(struct sim *sim, struct task_ref ref)
 void check_kept(struct sim *sim, uint32_t agent, const struct message *message)
 {
     const struct agent_down *down = &message->down;
-    if (message->guarded || message->term >= sim->replicas->store.leader.term) {
+    if (message->guarded || message->term >= sim->replicas->term_newest) {
         return;
     }
     bool resets =

@@ -88,6 +88,9 @@ static void note_applied(struct sim *sim, uint32_t request)
     if (its->transaction.kind == LOG_APPEND && sim->broken == NULL) {
         ledger_appended(sim, its);
     }
+    if (sim->replicas->store.leader.term > sim->replicas->term_newest) {
+        sim->replicas->term_newest = sim->replicas->store.leader.term;
+    }
     if (its->transaction.kind == LOG_SNAPSHOT) {
         sim->replicas->folder.named = its->snapshot;
     }

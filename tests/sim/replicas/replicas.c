@@ -45,6 +45,7 @@ void replicas_open(struct sim *sim)
     all->leaderships = 0;
     all->terms = 0;
     all->sent = 0;
+    all->term_newest = 0;
     all->term_sent = 0;
     all->led_us = 0;
     all->awaited = 0;

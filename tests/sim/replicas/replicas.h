@@ -168,10 +168,11 @@ struct replicas {
     uint32_t request_capacity;
     uint64_t no_quorum_us; /* until then */
     uint64_t no_space_us;
-    uint64_t term_sent; /* highest in which anything was sent */
-    uint64_t led_us;    /* a leader could last send */
-    uint64_t awaited;   /* ticket that the message being made waits for; 0: none */
-    uint64_t sent;      /* counted */
+    uint64_t term_newest; /* highest in which one has taken over, in any store */
+    uint64_t term_sent;   /* highest in which anything was sent */
+    uint64_t led_us;      /* a leader could last send */
+    uint64_t awaited;     /* ticket that the message being made waits for; 0: none */
+    uint64_t sent;        /* counted */
     uint64_t terms;
 };
 
