@@ -30,15 +30,9 @@ struct snapshot_file folder_add(struct sim *sim, uint64_t index)
 {
     struct folder *folder = folder_of(sim);
     struct snapshot_file file = {.index = index, .made = ++folder->made};
-    uint32_t at = 0;
-    while (at < folder->count && folder->files[at].index != index) {
-        at++; /* one of the same index is replaced */
-    }
-    if (at == folder->count) {
-        folder->files =
-            grown(folder->files, &folder->capacity, ++folder->count, sizeof(*folder->files));
-    }
-    folder->files[at] = file;
+    folder->files =
+        grown(folder->files, &folder->capacity, folder->count + 1, sizeof(*folder->files));
+    folder->files[folder->count++] = file;
     return file;
 }
 
