@@ -84,6 +84,9 @@ static void copy_record(struct sim *sim, struct replica *replica, const struct e
             replica->copy_job_max =
                 record->job.n > replica->copy_job_max ? record->job.n : replica->copy_job_max;
         }
+        if (record->type == CORE_RECORD_BACKED && mutant_goes_on(sim, MUTANT_BACKED_UNCOPIED)) {
+            return;
+        }
         stored_apply(job->durable, entry);
         return;
     }

@@ -199,6 +199,9 @@ const struct stored *replicas_stored(const struct sim *sim, uint32_t job);
 bool replicas_drained(const struct sim *sim, uint32_t agent);
 /* The newest mesh of the job whose plan is in the log. */
 void replicas_set_mesh(struct sim *sim, uint32_t job, uint32_t mesh);
+/* What the newest leader has sent to the tasks of a ps job; NULL: there is no such leader. None may
+ * be entered. */
+const struct members_sent *replicas_members_sent(const struct sim *sim, uint32_t job);
 /* Whether it has the highest term, and no coordinator has taken over. */
 bool replica_is_newest(const struct sim *sim, uint32_t r);
 
