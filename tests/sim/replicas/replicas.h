@@ -205,13 +205,16 @@ const struct members_sent *replicas_members_sent(const struct sim *sim, uint32_t
 /* Whether it has the highest term, and no coordinator has taken over. */
 bool replica_is_newest(const struct sim *sim, uint32_t r);
 
-/* ---- shell.c ---- */
+/* ---- replica_process.c ---- */
 
 /* Its process starts, as a follower. */
 void replica_starts(struct sim *sim, uint32_t r);
 /* It ends: `tail`: what its disk has of the copy may be lost from some entry on; it starts again
  * after `back_us`. */
 void replica_stops(struct sim *sim, uint32_t r, bool tail, uint64_t back_us);
+
+/* ---- shell.c ---- */
+
 /* One event of its leadership. */
 void replica_event(struct sim *sim, uint32_t r, struct leadership_event *event);
 /* By the clock of the events. */
@@ -279,10 +282,13 @@ bool replicas_take(struct sim *sim, const struct happening *happening);
 void replicas_end(struct sim *sim);
 /* Whether nothing is left to do. */
 bool replicas_settled(struct sim *sim);
-/* Enters the one that leads, if it may send; false: there is none. */
-bool replicas_enter_leader(struct sim *sim);
 /* The pause of the process that the event is for; NULL: it is not one of theirs. */
 const struct pause *replicas_pause_of(const struct sim *sim, const struct happening *happening);
+
+/* ---- chosen.c ---- */
+
+/* Enters the one that leads, if it may send; false: there is none. */
+bool replicas_enter_leader(struct sim *sim);
 /* The coordinator that a daemon connects to; SIM_NONE: it has found none that leads. */
 uint32_t replicas_choose(struct sim *sim, uint32_t agent);
 /* A daemon that receives nothing asks who leads. */
