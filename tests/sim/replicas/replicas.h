@@ -41,6 +41,7 @@ struct request {
     struct log_transaction transaction;
     struct payload payload;
     struct snapshot_file snapshot; /* that it names */
+    bool to_restored;              /* it was sent after the store had been restored */
     struct leadership_position after;
     uint32_t entries_max;
     struct leadership_answer answer;
