@@ -79,7 +79,8 @@ bool replica_may_serve(struct sim *sim, uint32_t index, const struct agent_up *u
     link_cut(sim, index, 1000);
     link->coordinator_open = false;
     replica_event(sim, link->replica,
-        &(struct leadership_event){
-            .type = LEADERSHIP_EVENT_HELLO_AHEAD, .hello = {.term = up->hello.seen.start}});
+        &(struct leadership_event){.type = LEADERSHIP_EVENT_HELLO_AHEAD,
+            .hello = {.term = up->hello.seen.start,
+                .index = verdict == TERM_DUPLICATE ? UINT64_MAX : 0}});
     return false;
 }

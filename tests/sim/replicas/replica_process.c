@@ -34,7 +34,7 @@ void replica_starts(struct sim *sim, uint32_t r)
             .term = sim->replicas->store.head.term,
             .hash = sim->replicas->store.head.hash};
     }
-    if (mutant_goes_on(sim, MUTANT_RESTORED_ACCEPTED)) {
+    if (sim->replicas->accepted || mutant_goes_on(sim, MUTANT_RESTORED_ACCEPTED)) {
         options.accept_restored = true;
     }
     if (replica->memory == NULL) {

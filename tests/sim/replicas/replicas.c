@@ -56,6 +56,7 @@ void replicas_open(struct sim *sim)
     all->backup.taken = false;
     all->restored = false;
     all->was_restored = false;
+    all->accepted = false;
     sim->coordinator.core = NULL;
     for (uint32_t r = 0; r < all->count; r++) {
         open_one(sim, r);

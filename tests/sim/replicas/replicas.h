@@ -157,6 +157,7 @@ struct replicas {
     struct backup backup;
     bool restored; /* the store is that of the backup */
     bool was_restored;
+    bool accepted; /* people have accepted it: each start of a coordinator does */
     uint32_t entries_capacity;
     struct offered_entry *ledger; /* number in a content, less one */
     uint32_t ledger_count;
@@ -244,6 +245,10 @@ void replica_leads(struct sim *sim, uint32_t r, uint64_t term);
 void replica_copies(struct sim *sim, uint32_t r, uint64_t from, uint32_t count);
 /* The copy is that of the entries up to this one. */
 void replica_rewinds(struct sim *sim, uint32_t r, uint64_t index);
+/* The log ends with this entry: it is that of a store that was restored, and accepted. */
+void ledger_rewinds(struct sim *sim, uint64_t index);
+/* Whether no job was submitted or has ended behind this entry, nor a worker drained. */
+bool ledger_may_rewind(struct sim *sim, uint64_t index);
 /* An append was applied in the store. */
 void ledger_appended(struct sim *sim, const struct request *request);
 

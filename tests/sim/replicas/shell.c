@@ -216,6 +216,17 @@ static void refused(struct sim *sim, uint32_t r, const char *text)
     replica_stops(sim, r, false, draw(sim, BACK_US, sim->scenario.log_lease_us));
 }
 
+static void discard(struct sim *sim, uint32_t r)
+{
+    if (mutant_goes_on(sim, MUTANT_DISCARD_FORGOTTEN)) {
+        replica_of(sim, r)->copy =
+            (struct leadership_position){.hash = store_hash_at(&sim->replicas->store, 0)};
+    } else {
+        replica_rewinds(sim, r, 0);
+    }
+    snapshots_applied(sim, r, 0);
+}
+
 static void carry_out(struct sim *sim, uint32_t r, const struct leadership_action *action)
 {
     struct replica *replica = replica_of(sim, r);
@@ -260,8 +271,8 @@ static void carry_out(struct sim *sim, uint32_t r, const struct leadership_actio
     case LEADERSHIP_ACTION_FETCH_SNAPSHOT:
         snapshots_fetch(sim, r);
         break;
-    case LEADERSHIP_ACTION_DISCARD: /* of a mutant */
-        replica_rewinds(sim, r, 0);
+    case LEADERSHIP_ACTION_DISCARD:
+        discard(sim, r);
         break;
     }
 }
