@@ -358,7 +358,8 @@ struct task_member {
 /* To the tasks of a ps job: full state, never a delta, sent to all whenever any part changes. The
  * chief receives all slots, the others the chief and the servers. */
 struct task_members {
-    /* Of the list to the chief, or of that to the others: it rises when one changes. */
+    /* Of the list to the chief, or of that to the others: it rises when one changes, and no two
+     * starts of the coordinator give the same ones. */
     uint64_t number;
     /* Only the members that differ from the list of the number before; a task that does not have
      * that ignores the message: the whole list follows, because the task said hello again. */

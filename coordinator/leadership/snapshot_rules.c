@@ -110,11 +110,13 @@ void snapshot_rules_held(struct snapshot_rules *rules, uint64_t index)
     rules->step = SNAPSHOT_STORING;
 }
 
-void snapshot_rules_stored(struct snapshot_rules *rules, uint64_t index, uint64_t now_us)
+uint64_t snapshot_rules_stored(struct snapshot_rules *rules, uint64_t index, uint64_t now_us)
 {
+    uint64_t named = rules->known;
     CADRE_ASSERT(rules->step == SNAPSHOT_STORING);
     rules->step = SNAPSHOT_NONE;
     know(rules, index, rules->bytes - rules->before, now_us);
+    return named;
 }
 
 /* ---- of a follower ---- */

@@ -70,8 +70,9 @@ void snapshot_rules_held(struct snapshot_rules *rules, uint64_t index);
 /* The newest entry that may be deleted behind a snapshot at `index`; 0: none. */
 uint64_t snapshot_rules_trim_to(
     const struct snapshot_rules *rules, uint64_t index, uint64_t now_us);
-/* LEADERSHIP_ACTION_SNAPSHOT_STORED. */
-void snapshot_rules_stored(struct snapshot_rules *rules, uint64_t index, uint64_t now_us);
+/* LEADERSHIP_ACTION_SNAPSHOT_STORED. Returns the one that the store named before, 0: none. Files of
+ * those before that can be removed; a backup of the store that is being taken may name that one. */
+uint64_t snapshot_rules_stored(struct snapshot_rules *rules, uint64_t index, uint64_t now_us);
 
 /* ---- of a follower ---- */
 

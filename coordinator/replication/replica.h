@@ -53,8 +53,10 @@ struct replica_ops {
      * which is at this position now and may have more entries in the snapshot, then calls
      * replica_snapshot_held(). */
     void (*make_snapshot)(void *user, const struct leadership_position *at);
-    /* Etcd names this snapshot and no older one: files of older ones can be deleted. */
-    void (*snapshot_stored)(void *user, uint64_t index);
+    /* Etcd names this snapshot and no older one; until now it named `before`, 0: none. Files of
+     * those older than that can be deleted: a backup of etcd that is being taken may name `before`.
+     */
+    void (*snapshot_stored)(void *user, uint64_t index, uint64_t before);
     /* This coordinator leads: restores the core from the copy, in which the TERM entry is applied,
      * and begins. Tickets are numbered from 1 from here on. */
     void (*lead)(void *user, uint64_t term);

@@ -81,8 +81,8 @@ void snapshots_take_held(const struct replica *replica, struct leadership_event 
 void snapshots_stored(struct replica *replica, uint64_t index)
 {
     CADRE_ASSERT(index == replica->held.at.index);
-    snapshot_rules_stored(&replica->rules, index, clock_boot_us());
-    replica->options.ops->snapshot_stored(replica->options.user, index);
+    uint64_t before = snapshot_rules_stored(&replica->rules, index, clock_boot_us());
+    replica->options.ops->snapshot_stored(replica->options.user, index, before);
 }
 
 /* ---- of a follower ---- */

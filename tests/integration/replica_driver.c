@@ -140,9 +140,10 @@ static void on_fetch(void *user, const struct replica_snapshot *wanted)
     replica_snapshot_installed(driver.replica, &wanted->at);
 }
 
-static void on_stored(void *user, uint64_t index)
+static void on_stored(void *user, uint64_t index, uint64_t before)
 {
     (void)user;
+    (void)before;
     const struct replica_snapshot *made = &driver.made;
     CADRE_ASSERT(made->at.index == index);
     printf("stored\t%" PRIu64 "\t%" PRIu64, index, made->at.term);

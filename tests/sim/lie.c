@@ -58,7 +58,8 @@ void lie_happens(struct sim *sim, enum lie what, uint32_t job)
 
 bool lie_excuses(const struct sim *sim, const char *invariant)
 {
-    static const char *const meant[] = {"KEEP", "PROGRESS", "COORDINATOR", "AGENT", "ASSERT"};
+    static const char *const meant[] = {"KEEP", "PROGRESS", "COORDINATOR", "AGENT", "ASSERT",
+        "ONE_LINE", "TERM_UP", "TERM_DOWN", "TRIM", "STATE"};
     bool excused = sim->lied;
     for (size_t i = 0; i < CADRE_COUNT_OF(meant) && excused; i++) {
         excused = strcmp(invariant, meant[i]) != 0;

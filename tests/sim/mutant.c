@@ -115,6 +115,8 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_SNAPSHOT_ALONE] = {"ha-snapshot-alone", "TRIM", 7, "replicas"},
     [MUTANT_SNAPSHOT_SKIPPED] = {"ha-snapshot-skipped", "ONE_LINE", 7, "replicas"},
     [MUTANT_REVISION_ONLY] = {"ha-revision-only", "ONE_LINE, TERM_UP", 7, "replicas"},
+    [MUTANT_BACKED_UNCOPIED] = {"ha-backed-uncopied", "KEPT", 7, "replicas"},
+    [MUTANT_DISCARD_FORGOTTEN] = {"ha-discard-forgotten", "ONE_LINE", 7, "replicas"},
     [MUTANT_RESTORED_ACCEPTED] = {"ha-restored-accepted", "ONE_LINE, TERM_UP", 7, "replicas"},
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "replicas/replicas.h"
 #include "sim.h"
 
 #define RETRY_US 50000
@@ -202,7 +203,13 @@ static bool server_takes(struct sim *sim, struct process *process, uint64_t step
 static void check_changes(
     struct sim *sim, const struct process *process, const struct task_members *members)
 {
-    const struct members_sent *sent = &job_by_id(sim, process->ref.job)->members_sent;
+    const struct job *job = job_by_id(sim, process->ref.job);
+    const struct members_sent *sent = sim->scenario.replicas > 0
+                                          ? replicas_members_sent(sim, (uint32_t)(job - sim->jobs))
+                                          : &job->members_sent;
+    if (sent == NULL) {
+        return;
+    }
     const struct sent_list *list = process->ref.slot == 0 ? &sent->to_chief : &sent->to_others;
     bool newest =
         generation_equal(sent->generation, members->generation) && list->number == members->number;
@@ -212,6 +219,19 @@ static void check_changes(
             (ull)process->ref.job.n, (ull)members->number, process->ref.slot,
             (ull)process->ref.incarnation);
     }
+}
+
+/* Of several coordinators: what one has recorded, each later one knows. */
+static void check_recorded(
+    struct sim *sim, struct process *process, const struct task_backed *recorded)
+{
+    uint64_t known = process->server.known_recorded;
+    if (sim->scenario.replicas > 0 && recorded->number < known) {
+        broken(sim, "KEPT", "job %llu: copy %llu of server %u.%llu was recorded, and now is %llu",
+            (ull)process->ref.job.n, (ull)known, process->ref.slot, (ull)process->ref.incarnation,
+            (ull)recorded->number);
+    }
+    process->server.known_recorded = recorded->number;
 }
 
 void ps_on_members(struct sim *sim, uint32_t index, const struct task_members *members)
@@ -241,6 +261,7 @@ void ps_on_members(struct sim *sim, uint32_t index, const struct task_members *m
     if (!is_server(sim, process) || own == NULL || own->incarnation != process->ref.incarnation) {
         return;
     }
+    check_recorded(sim, process, &own->backed);
     if (process->server.serves) {
         backup_record_confirmed(&process->server.backup_record, &own->backed);
     } else {

@@ -30,6 +30,7 @@ struct server {
     uint32_t memory;
     bool serves;
     struct backup_record backup_record;
+    uint64_t known_recorded; /* number of the newest copy that is on record, as it was notified */
     struct copy copy;
 };
 

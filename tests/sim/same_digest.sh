@@ -36,6 +36,7 @@ trap 'rm -rf "$folder"' EXIT
 digests() {
     "$1" --workers 16 --seeds 0:100 | grep '^digest'
     "$1" --workers 4 --seeds 7000000000:7000000100 | grep '^digest'
+    "$1" --workers 4 --seeds 8000000000:8000000100 | grep '^digest'
 }
 one=$(digests "$sim")
 two=$(digests "$folder/sim")

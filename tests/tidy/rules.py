@@ -68,6 +68,7 @@ LAYERS = {
     "coordinator/leadership/": MODEL + ["coordinator/leadership/"],
     "coordinator/replication/": BASE + ["common/wire/arena.h", "common/rpc/loop.h", "common/etcd/etcd.h",
                                         "coordinator/leadership/leadership.h", "coordinator/leadership/log_store.h",
+                                        "coordinator/leadership/snapshot_rules.h",
                                         "coordinator/replication/"],
     "coordinator/store/": BASE + ["common/model/history.h", "common/model/term.h", "coordinator/core/core.h",
                                   "coordinator/store/"],

@@ -94,10 +94,13 @@ static void on_make_snapshot(void *user, const struct leadership_position *at)
     snapshot_files_make(shared->snapshots, shared->copy.store);
 }
 
-static void on_snapshot_stored(void *user, uint64_t index)
+static void on_snapshot_stored(void *user, uint64_t index, uint64_t before)
 {
     struct shared_ledger *shared = user;
-    snapshot_files_remove_older(shared->snapshots, index);
+    (void)index;
+    if (before > 0) {
+        snapshot_files_remove_older(shared->snapshots, before);
+    }
 }
 
 /* So that another coordinator can lead at once when this process dies. */

@@ -87,3 +87,15 @@ bool replica_is_newest(const struct sim *sim, uint32_t r)
     const struct replica *replica = &sim->replicas->replicas[r];
     return replica->leads && sim->replicas->term_newest == replica->term;
 }
+
+const struct members_sent *replicas_members_sent(const struct sim *sim, uint32_t job)
+{
+    const struct replicas *all = sim->replicas;
+    CADRE_ASSERT(all->entered == SIM_NONE);
+    for (uint32_t r = 0; r < all->count; r++) {
+        if (replica_is_newest(sim, r)) {
+            return &all->replicas[r].jobs[job].members_sent;
+        }
+    }
+    return NULL;
+}

@@ -27,6 +27,7 @@ uint32_t request_new(struct sim *sim, uint32_t r, uint64_t number, bool is_read)
     request->incarnation = all->replicas[r].incarnation;
     request->number = number;
     request->checks = STORE_CHECKS_ALL;
+    request->to_restored = all->was_restored;
     request->payload.count = 0;
     return at;
 }
@@ -129,6 +130,10 @@ void request_arrives(struct sim *sim, uint32_t request, bool put)
 {
     struct replicas *all = sim->replicas;
     struct request *its = &all->requests[request];
+    if (its->to_restored != all->was_restored) {
+        its->used = false; /* its connection was to what was there before */
+        return;
+    }
     make_room(sim);
     if (put) {
         store_write(&all->store, &its->transaction, &its->payload);

@@ -72,6 +72,63 @@ void ledger_appended(struct sim *sim, const struct request *request)
     }
 }
 
+/* The entry of the log, NULL: it is the first of a term. */
+static const struct offered_entry *entry_at(struct sim *sim, uint64_t index)
+{
+    const struct content *content = &sim->replicas->store.entries[index - 1].content;
+    return content->kind == CONTENT_TERM ? NULL : entry_of(sim, content->request);
+}
+
+bool ledger_may_rewind(struct sim *sim, uint64_t index)
+{
+    for (uint64_t i = index + 1; i <= sim->replicas->store.head.index; i++) {
+        const struct offered_entry *entry = entry_at(sim, i);
+        for (uint32_t k = 0; entry != NULL && k < entry->count; k++) {
+            const struct entry *record = &sim->replicas->records[entry->first + k];
+            if (record->job == SIM_NONE || record->record.type == CORE_RECORD_JOB ||
+                record->record.type == CORE_RECORD_ENDED) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void replay(struct sim *sim, uint64_t index)
+{
+    const struct offered_entry *entry = entry_at(sim, index);
+    for (uint32_t k = 0; entry != NULL && k < entry->count; k++) {
+        const struct entry *record = &sim->replicas->records[entry->first + k];
+        if (record->job != SIM_NONE) {
+            stored_apply(sim->jobs[record->job].stored, record);
+            stored_apply(sim->jobs[record->job].durable, record);
+        }
+    }
+}
+
+void ledger_rewinds(struct sim *sim, uint64_t index)
+{
+    struct etcd *store = &sim->replicas->store;
+    CADRE_ASSERT(sim->replicas->entered == SIM_NONE);
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        stored_clear(sim->jobs[i].stored);
+        stored_clear(sim->jobs[i].durable);
+    }
+    for (uint64_t i = 1; i <= index; i++) {
+        replay(sim, i);
+    }
+    for (uint64_t i = index; i < store->entries_max && store->entries[i].index != 0; i++) {
+        store->entries[i] = (struct stored_entry){0};
+    }
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct job *job = &sim->jobs[i];
+        job->saved_at = POSITION_NONE;
+        job->mesh = job->stored->generation.number == 0
+                        ? SIM_NONE
+                        : mesh_find(sim, i, job->stored->generation);
+    }
+}
+
 /* ---- in a copy ---- */
 
 static void copy_record(struct sim *sim, struct replica *replica, const struct entry *entry)
@@ -83,6 +140,9 @@ static void copy_record(struct sim *sim, struct replica *replica, const struct e
             job->copy_id = record->job;
             replica->copy_job_max =
                 record->job.n > replica->copy_job_max ? record->job.n : replica->copy_job_max;
+        }
+        if (record->type == CORE_RECORD_BACKED && mutant_goes_on(sim, MUTANT_BACKED_UNCOPIED)) {
+            return;
         }
         stored_apply(job->durable, entry);
         return;
@@ -106,9 +166,7 @@ void replica_copies(struct sim *sim, uint32_t r, uint64_t from, uint32_t count)
         replica_leaves(sim);
     }
     for (uint64_t index = from; index < from + count; index++) {
-        const struct content *content = &sim->replicas->store.entries[index - 1].content;
-        bool term = content->kind == CONTENT_TERM;
-        const struct offered_entry *entry = term ? NULL : entry_of(sim, content->request);
+        const struct offered_entry *entry = entry_at(sim, index);
         for (uint32_t i = 0; entry != NULL && i < entry->count; i++) {
             copy_record(sim, replica, &sim->replicas->records[entry->first + i]);
         }

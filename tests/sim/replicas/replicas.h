@@ -41,6 +41,7 @@ struct request {
     struct log_transaction transaction;
     struct payload payload;
     struct snapshot_file snapshot; /* that it names */
+    bool to_restored;              /* it was sent after the store had been restored */
     struct leadership_position after;
     uint32_t entries_max;
     struct leadership_answer answer;
@@ -156,6 +157,7 @@ struct replicas {
     struct backup backup;
     bool restored; /* the store is that of the backup */
     bool was_restored;
+    bool accepted; /* people have accepted it: each start of a coordinator does */
     uint32_t entries_capacity;
     struct offered_entry *ledger; /* number in a content, less one */
     uint32_t ledger_count;
@@ -199,16 +201,22 @@ const struct stored *replicas_stored(const struct sim *sim, uint32_t job);
 bool replicas_drained(const struct sim *sim, uint32_t agent);
 /* The newest mesh of the job whose plan is in the log. */
 void replicas_set_mesh(struct sim *sim, uint32_t job, uint32_t mesh);
+/* What the newest leader has sent to the tasks of a ps job; NULL: there is no such leader. None may
+ * be entered. */
+const struct members_sent *replicas_members_sent(const struct sim *sim, uint32_t job);
 /* Whether it has the highest term, and no coordinator has taken over. */
 bool replica_is_newest(const struct sim *sim, uint32_t r);
 
-/* ---- shell.c ---- */
+/* ---- replica_process.c ---- */
 
 /* Its process starts, as a follower. */
 void replica_starts(struct sim *sim, uint32_t r);
 /* It ends: `tail`: what its disk has of the copy may be lost from some entry on; it starts again
  * after `back_us`. */
 void replica_stops(struct sim *sim, uint32_t r, bool tail, uint64_t back_us);
+
+/* ---- shell.c ---- */
+
 /* One event of its leadership. */
 void replica_event(struct sim *sim, uint32_t r, struct leadership_event *event);
 /* By the clock of the events. */
@@ -237,6 +245,10 @@ void replica_leads(struct sim *sim, uint32_t r, uint64_t term);
 void replica_copies(struct sim *sim, uint32_t r, uint64_t from, uint32_t count);
 /* The copy is that of the entries up to this one. */
 void replica_rewinds(struct sim *sim, uint32_t r, uint64_t index);
+/* The log ends with this entry: it is that of a store that was restored, and accepted. */
+void ledger_rewinds(struct sim *sim, uint64_t index);
+/* Whether no job was submitted or has ended behind this entry, nor a worker drained. */
+bool ledger_may_rewind(struct sim *sim, uint64_t index);
 /* An append was applied in the store. */
 void ledger_appended(struct sim *sim, const struct request *request);
 
@@ -276,10 +288,13 @@ bool replicas_take(struct sim *sim, const struct happening *happening);
 void replicas_end(struct sim *sim);
 /* Whether nothing is left to do. */
 bool replicas_settled(struct sim *sim);
-/* Enters the one that leads, if it may send; false: there is none. */
-bool replicas_enter_leader(struct sim *sim);
 /* The pause of the process that the event is for; NULL: it is not one of theirs. */
 const struct pause *replicas_pause_of(const struct sim *sim, const struct happening *happening);
+
+/* ---- chosen.c ---- */
+
+/* Enters the one that leads, if it may send; false: there is none. */
+bool replicas_enter_leader(struct sim *sim);
 /* The coordinator that a daemon connects to; SIM_NONE: it has found none that leads. */
 uint32_t replicas_choose(struct sim *sim, uint32_t agent);
 /* A daemon that receives nothing asks who leads. */

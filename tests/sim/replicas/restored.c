@@ -9,7 +9,9 @@ typedef unsigned long long ull;
 #define LOOK_US      20000 /* until it is looked again whether it may strike */
 #define PEOPLE_US    20000000
 
-enum stage { STAGE_STRIKES = 0, STAGE_RESEED };
+#define CANCEL_US 30000000 /* of a job whose tasks know more; and as much again */
+
+enum stage { STAGE_STRIKES = 0, STAGE_RESEED, STAGE_ACCEPT };
 
 void backup_look(struct sim *sim)
 {
@@ -59,6 +61,7 @@ static void strike(struct sim *sim)
     uint32_t entries_max = all->store.entries_max;
     uint64_t people_us =
         draw(sim, 1000, one_in(sim, 3) ? PEOPLE_US : 2 * sim->scenario.log_lease_us);
+    bool accepts = one_in(sim, 3) && ledger_may_rewind(sim, all->backup.store.head.index);
     trace(sim, "the store is restored: from entry %llu back to %llu, revision %llu to %llu",
         (ull)all->store.head.index, (ull)all->backup.store.head.index, (ull)all->store.revision,
         (ull)all->backup.store.revision);
@@ -75,7 +78,7 @@ static void strike(struct sim *sim)
         }
     }
     coordinator_is_away(sim, people_us + 2 * sim->scenario.log_lease_us);
-    schedule(sim, people_us, ON_RESTORE, 0, STAGE_RESEED, 0);
+    schedule(sim, people_us, ON_RESTORE, 0, accepts ? STAGE_ACCEPT : STAGE_RESEED, 0);
 }
 
 void restore_strikes(struct sim *sim)
@@ -121,10 +124,36 @@ static void reseed(struct sim *sim)
     all->restored = false;
 }
 
+/* As --accept-restored at all of them, which have been stopped: the ledger is older than what tasks
+ * and copies know. The folder of snapshots is put back as well. */
+static void accept(struct sim *sim)
+{
+    struct replicas *all = sim->replicas;
+    uint64_t index = all->store.head.index;
+    trace(sim, "people accept the store as it is, at entry %llu", (ull)index);
+    for (uint32_t r = 0; r < all->count; r++) {
+        replica_stops(sim, r, false, draw(sim, 1000, sim->scenario.log_lease_us));
+    }
+    ledger_rewinds(sim, index);
+    if (all->folder.named.index > 0) {
+        all->folder.named = folder_add(sim, all->folder.named.index);
+    }
+    all->restored = false;
+    all->accepted = true;
+    sim->lied = true;
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        if (sim->jobs[i].stored->known && !sim->jobs[i].stored->ended) {
+            schedule(sim, draw(sim, CANCEL_US, 2 * CANCEL_US), ON_LIE, LIE_CANCELS, i, 0);
+        }
+    }
+}
+
 void restore_happens(struct sim *sim, const struct happening *happening)
 {
     if (happening->b == STAGE_RESEED) {
         reseed(sim);
+    } else if (happening->b == STAGE_ACCEPT) {
+        accept(sim);
     } else {
         restore_strikes(sim);
     }

@@ -129,9 +129,10 @@ void snapshots_stored(struct sim *sim, uint32_t r, uint64_t index)
 {
     struct replica *replica = replica_of(sim, r);
     struct folder *folder = folder_of(sim);
-    snapshot_rules_stored(&replica->snapshots.rules, index, replica_boot_us(sim, replica));
+    uint64_t before =
+        snapshot_rules_stored(&replica->snapshots.rules, index, replica_boot_us(sim, replica));
     for (uint32_t i = 0; i < folder->count; i++) {
-        if (folder->files[i].index < index) {
+        if (folder->files[i].index < before) {
             folder->files[i].index = 0;
         }
     }

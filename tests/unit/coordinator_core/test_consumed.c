@@ -313,6 +313,45 @@ static void what_is_undone_is_not_consumed(void **state)
     script_close(s);
 }
 
+/* Where the run begins that the newest record of this stream is of; UINT64_MAX: there is none. */
+static uint64_t recorded_run(const struct script *s, uint32_t stream)
+{
+    uint64_t begin = UINT64_MAX;
+    for (size_t i = 0; i < s->actions.count; i++) {
+        const struct core_record *record = &s->actions.items[i].record;
+        bool its = s->actions.items[i].type == CORE_ACTION_RECORD &&
+                   record->type == CORE_RECORD_CONSUMED &&
+                   record->consumption.cursor.stream == stream;
+        begin = its ? record->consumption.cursor.begin : begin;
+    }
+    return begin;
+}
+
+/* A daemon sends what the earlier run consumed again, since the coordinator was started again: the
+ * sums are those of the later one. In the store the later run of an epoch counts. */
+static void a_run_that_returns_to_its_epoch_has_its_own_record(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor first = {.stream = 1};
+    struct cursor again = {.stream = 1, .first = 1, .begin = 3};
+    consumed(s, 1, 6, 0, first, 0);
+    consumed(s, 2, 6, 0, first, 0);
+    epoch_consumed(s, 1, 2, first, 2);
+    consumed(s, 1, 6, 4, again, 3);
+    epoch_consumed(s, 2, 2, first, 2);
+    consumed(s, 2, 6, 4, again, 3);
+    epoch_consumed(s, 1, 2, first, 2);
+    finished(s, 1, 1, 0, 4);
+    script_skip(s);
+    finished(s, 2, 1, 1, 4);
+    assert_int_equal(recorded_run(s, 1), 3);
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n"
+                     "record! job 1: done at 4\n"
+                     "tell job 1: bye g1\n");
+    script_close(s);
+}
+
 static void parts_of_an_older_plan_are_dropped(void **state)
 {
     (void)state;
@@ -389,6 +428,7 @@ int main(void)
         cmocka_unit_test(what_an_epoch_consumed_moves_no_member),
         cmocka_unit_test(a_checkpoint_holds_what_was_consumed_before_it),
         cmocka_unit_test(what_is_undone_is_not_consumed),
+        cmocka_unit_test(a_run_that_returns_to_its_epoch_has_its_own_record),
         cmocka_unit_test(parts_of_an_older_plan_are_dropped),
         cmocka_unit_test(what_is_finished_is_committed),
         cmocka_unit_test(a_part_waits_for_those_that_are_behind),

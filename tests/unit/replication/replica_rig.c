@@ -96,11 +96,12 @@ static void on_make(void *user, const struct leadership_position *at)
     replica_snapshot_held(owner->replica, &snapshot);
 }
 
-static void on_stored(void *user, uint64_t index)
+static void on_stored(void *user, uint64_t index, uint64_t before)
 {
     struct owner *owner = user;
-    assert_true(index > owner->stored);
+    assert_true(index > owner->stored && before >= owner->stored && before < index);
     owner->stored = index;
+    owner->stored_before = before;
 }
 
 static void on_lead(void *user, uint64_t term)

@@ -31,7 +31,7 @@ struct owner {
     uint64_t logged;
     uint64_t snapshot_bytes, keep_us; /* 0: never; 0: all is trimmed */
     unsigned made, fails_to_make;     /* snapshots */
-    uint64_t stored;
+    uint64_t stored, stored_before;
     unsigned leaders_seen;
     struct leader_value leader;
     char text[600];

@@ -108,6 +108,7 @@ static void the_next_leader_knows_of_the_snapshot(void **state)
     run_until(second, is_done);
     run_until(second, has_stored);
     assert_true(second->made > 0);
+    assert_int_equal(second->stored_before, rig->owners[0].stored);
 }
 
 /* It may lead by then, with an entry more: the head stood still for longer than its lease. */
