@@ -81,7 +81,7 @@ static bool is_due(const struct replica *replica)
     struct leadership_view view;
     leadership_show(replica->core, &view);
     uint64_t now_us = clock_boot_us();
-    bool may = !replica->ended && view.state == LEADERSHIP_LEADING &&
+    bool may = !replica->ended && !replica->copy_lacks && view.state == LEADERSHIP_LEADING &&
                snapshots->step == SNAPSHOT_NONE && now_us >= snapshots->again_us &&
                replica->applied.index > snapshots->known;
     return may && (snapshots->bytes >= options->snapshot_bytes ||

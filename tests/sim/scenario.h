@@ -187,6 +187,7 @@ enum fault_kind {
     FAULT_NO_QUORUM,   /* the store does not answer */
     FAULT_SLOW_COPY,   /* the disk of one is slow: it lags */
     FAULT_HAND_OVER,   /* SIGTERM to the one that leads */
+    FAULT_FULL_COPY,   /* the disk of one, which mostly leads, is full */
     FAULT_KINDS
 };
 
