@@ -71,8 +71,9 @@ class WiredSeveral(Several):
 class Drill:
     """Faults, one after the other, under jobs that train."""
 
-    def __init__(self, cluster, seed):
+    def __init__(self, cluster, seed, lasts=(0.1, 0.5, 0.9, 1.2, 2.0, 3.0)):
         self.cluster = cluster
+        self.lasts = lasts  # how many leases of the lead a fault lasts
         self.hosts = cluster.hosts
         self.draw = random.Random(seed)
         self.took_ms = []  # from a leader's death to the next step that another one admitted
@@ -83,7 +84,7 @@ class Drill:
 
     def last(self):
         """As long as a part of the lease, or several of them: here the passing of time is what is tested."""
-        time.sleep(LEASE_S * self.draw.choice((0.1, 0.5, 0.9, 1.2, 2.0, 3.0)))
+        time.sleep(LEASE_S * self.draw.choice(self.lasts))
 
     def begin(self, kind):
         self.learning = JOBS[kind](self.cluster)

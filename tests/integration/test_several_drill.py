@@ -38,7 +38,7 @@ def test_a_drill():
     known = [kind for kind in KINDS if options.only in kind]
     kinds = [draw.choice(known) for _ in range(options.faults)] or known
     with Hosts(9) as hosts, WiredSeveral(hosts) as cluster:
-        drill = Drill(cluster, options.seed)
+        drill = Drill(cluster, options.seed) if options.faults else Drill(cluster, options.seed, lasts=(0.5, 1.2))
         for begin in range(0, len(kinds), FAULTS_PER_JOB):
             job = options.job or list(JOBS)[begin // FAULTS_PER_JOB % len(JOBS)]
             drill.begin(job)
