@@ -42,7 +42,7 @@
 #define LIMIT_LEDGER_ENTRY_BYTES (64 * 1024 * 1024)
 #define LIMIT_UNPACK_BYTES       (32 * 1024 * 1024) /* memory of one unpacked message */
 #define LIMIT_ADDRESS_BYTES      64
-#define LIMIT_WINDOW_STEPS       256 /* admission window: 1 to 256 steps */
+#define LIMIT_WINDOW_STEPS       1024 /* admission window: 1 to 1,024 steps */
 #define LIMIT_JOB_KEY_BYTES      32
 #define LIMIT_SHA256_BYTES       32
 #define LIMIT_REQUEST_ID_BYTES   16

@@ -6,6 +6,8 @@
 
 #include "common/pure/assert.h"
 
+#define LISTS_BITS 32 /* lists of one start have so many bits of a number */
+
 struct sent_member {
     uint64_t incarnation;
     uint32_t attempts;
@@ -27,13 +29,15 @@ void members_sent_free(struct members_sent *sent)
     *sent = (struct members_sent){0};
 }
 
-bool members_sent_begin(struct members_sent *sent, const struct core_job_view *view)
+bool members_sent_begin(struct members_sent *sent, const struct core_job_view *view, uint64_t start)
 {
     if (sent->hellos != NULL && generation_equal(sent->generation, view->generation)) {
         return true;
     }
     members_sent_free(sent);
     sent->generation = view->generation;
+    sent->to_chief.number = start << LISTS_BITS;
+    sent->to_others.number = start << LISTS_BITS;
     sent->to_chief.count = view->tasks;
     sent->to_others.count = 1 + (size_t)view->ps_job.servers;
     sent->to_chief.members = calloc(sent->to_chief.count, sizeof *sent->to_chief.members);

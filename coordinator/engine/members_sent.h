@@ -22,9 +22,12 @@ struct members_sent {
     struct sent_hello *hellos;  /* [tasks]: of each slot's task, when it was last sent to */
 };
 
-/* Begins again for another generation; nothing for the present one. False: no memory, and the next
- * messages are whole. */
-bool members_sent_begin(struct members_sent *sent, const struct core_job_view *view);
+/* Begins again for another generation; nothing for the present one. Numbers of lists differ between
+ * the starts of the coordinator (`start`): changes to a list are none to that of the same
+ * generation that a task has from an earlier start. False: no memory, and the next messages are
+ * whole. */
+bool members_sent_begin(
+    struct members_sent *sent, const struct core_job_view *view, uint64_t start);
 void members_sent_free(struct members_sent *sent);
 
 /* Whether the slot's task has said hello since it was last sent to, and needs the whole list. Notes

@@ -90,7 +90,7 @@ static struct members_sent *sent_before(
 {
     struct members_sent *sent =
         sender->members != NULL ? sender->members(sender->user, view->job) : NULL;
-    return sent != NULL && members_sent_begin(sent, view) ? sent : NULL;
+    return sent != NULL && members_sent_begin(sent, view, sender->term.start) ? sent : NULL;
 }
 
 /* To all, or to the chief alone, the lists have new numbers if they changed. A message to another

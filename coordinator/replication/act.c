@@ -115,6 +115,7 @@ static void act_discard(struct replica *replica)
         end_with(replica, &error);
     }
     replica->applied = (struct leadership_position){0};
+    snapshots_discarded(replica);
 }
 
 static void act_request(struct replica *replica, const struct leadership_action *action)

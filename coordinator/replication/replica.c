@@ -269,7 +269,7 @@ static cadre_status open_log(struct replica *replica, struct cadre_error *error)
         .secret = replica->options.secret,
         .attempt_us = replica->options.lease_us / ATTEMPT_PART,
         .tickets = &replica->tickets,
-        .snapshot = &replica->snapshots.held,
+        .snapshot = &replica->held,
         .handlers = &handlers,
         .user = replica};
     static const char *const keys[WATCHES] = {"head", "leader"};

@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "coordinator/leadership/snapshot_rules.h"
 #include "coordinator/replication/etcd_log.h"
 #include "coordinator/replication/replica.h"
 
@@ -21,34 +22,6 @@ struct pending {
     uint64_t hello_term, hello_index;
 };
 
-enum snapshot_step {
-    SNAPSHOT_NONE,
-    SNAPSHOT_LOOKING, /* a leader reads whether there is one that it does not know of */
-    SNAPSHOT_MAKING,  /* the owner makes one */
-    SNAPSHOT_STORING, /* the core writes its key */
-    SNAPSHOT_FINDING, /* a follower reads which one there is */
-    SNAPSHOT_INSTALLING
-};
-
-/* So many entries were applied at this time. */
-struct snapshot_mark {
-    uint64_t index, at_us;
-};
-
-#define SNAPSHOT_MARKS 16
-
-struct snapshots {
-    enum snapshot_step step;
-    uint64_t known;    /* index of the newest one that is known; 0: none */
-    uint64_t bytes;    /* of the entries behind it */
-    uint64_t before;   /* of them are in the one that is being made */
-    uint64_t since_us; /* since when it is known */
-    uint64_t again_us; /* after a failure: not before */
-    struct replica_snapshot held;
-    struct snapshot_mark marks[SNAPSHOT_MARKS]; /* a ring */
-    uint64_t mark_count;                        /* that were made */
-};
-
 struct replica {
     struct replica_options options;
     char name[REPLICA_NAME_BYTES], addresses[REPLICA_ADDRESSES_BYTES], version[VERSION_BYTES_MAX];
@@ -60,7 +33,8 @@ struct replica {
     uv_timer_t timer;
     struct pending pending;
     struct leadership_position applied; /* to the copy of the ledger */
-    struct snapshots snapshots;
+    struct snapshot_rules rules;
+    struct replica_snapshot held;       /* the one that this leader made last */
     const struct entry_value *contents; /* of the read that is being stepped */
     struct log_leader reported;
     bool in_step, ended, closed;
@@ -73,10 +47,12 @@ struct replica {
 void replica_run(struct replica *replica, struct leadership_event *event);
 /* Carries out an action of the core: a request to etcd, or a call of the owner's table. */
 void replica_act(struct replica *replica, const struct leadership_action *action);
-/* snapshots.c: which snapshots there are, when one is due, and what is trimmed behind it. */
+/* snapshots.c: what the rules of snapshots ask for. */
 void snapshots_begin(struct replica *replica);
 /* These entries were applied, and the copy is at `replica->applied`. */
 void snapshots_applied(struct replica *replica, const struct replica_entry *entries, size_t count);
+/* The copy is empty. */
+void snapshots_discarded(struct replica *replica);
 /* A leader's, after each event: looks, or has one made, when it is due. */
 void snapshots_check(struct replica *replica);
 /* FETCH_SNAPSHOT. */

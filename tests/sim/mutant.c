@@ -112,6 +112,10 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_WATERMARK_OF_COPY] = {"ha-watermark-of-copy", "TRUTH, PROGRESS, HALT", 6, "replicas"},
     [MUTANT_TAIL_BEHIND] = {"ha-tail-behind", "END, CONSUMED, ADMIT, PROGRESS", 6, "replicas"},
     [MUTANT_STATE_KEPT] = {"ha-state-kept", "ONE_LINE", 6, "replicas"},
+    [MUTANT_SNAPSHOT_ALONE] = {"ha-snapshot-alone", "TRIM", 7, "replicas"},
+    [MUTANT_SNAPSHOT_SKIPPED] = {"ha-snapshot-skipped", "ONE_LINE", 7, "replicas"},
+    [MUTANT_REVISION_ONLY] = {"ha-revision-only", "ONE_LINE, TERM_UP", 7, "replicas"},
+    [MUTANT_RESTORED_ACCEPTED] = {"ha-restored-accepted", "ONE_LINE, TERM_UP", 7, "replicas"},
 };
 
 bool mutant_acts(struct sim *sim, enum mutant mutant)

@@ -212,6 +212,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_NO_QUORUM] = {4, 3},
         [FAULT_SLOW_COPY] = {4, 3},
         [FAULT_HAND_OVER] = {4, 3},
+        [FAULT_RESTORE] = {3, 1},
         [FAULT_FULL_COPY] = {4, 3},
     };
     if (prng_chance(prng, 1, kinds[kind].one_in)) {
@@ -227,8 +228,15 @@ static void draw_faults(struct scenario *s, struct prng *prng, int world)
     for (int kind = FAULT_BLINK; kind < FAULT_FULL; kind++) {
         draw_kind(s, kind >= FAULT_RESTART ? &apart : prng, (enum fault_kind)kind);
     }
-    int end = world > 1 ? FAULT_JOIN : world > 0 ? FAULT_SUPERSEDE : FAULT_FULL;
-    for (int kind = FAULT_FULL; kind < (world > 5 ? FAULT_KINDS : end); kind++) {
+    static const int ends[] = {[0] = FAULT_FULL,
+        [1] = FAULT_SUPERSEDE,
+        [2] = FAULT_JOIN,
+        [3] = FAULT_JOIN,
+        [4] = FAULT_JOIN,
+        [5] = FAULT_JOIN,
+        [WORLD_HA] = FAULT_RESTORE,
+        [WORLD_HA_2] = FAULT_KINDS};
+    for (int kind = FAULT_FULL; kind < ends[world]; kind++) {
         if (kind == FAULT_JOIN) {
             continue;
         }
@@ -406,27 +414,8 @@ static void draw_lie(struct scenario *s, struct prng prng)
     s->lie_shows_us = s->lie_us + between(&prng, 10000, s->heal_us / 2);
 }
 
-/* Drawn apart, too. */
-static void draw_replicas(struct scenario *s, struct prng prng)
-{
-    static const uint32_t counts[] = {3, 3, 3, 3, 2, 5};
-    static const uint64_t leases_us[] = {300000, 1000000, 3000000};
-    prng.state = prng_mix(prng.state ^ 1005);
-    s->replicas = counts[prng_uniform(&prng, 6)];
-    s->log_lease_us = leases_us[prng_uniform(&prng, 3)];
-    s->log_delay_us = between(&prng, s->log_lease_us / 2000, s->log_lease_us / 60);
-    s->log_slow_in = prng_chance(&prng, 1, 3) ? (uint32_t)between(&prng, 10, 100) : 0;
-    s->log_loses_in = prng_chance(&prng, 1, 3) ? (uint32_t)between(&prng, 8, 200) : 0;
-    s->clocks_in_bound = !prng_chance(&prng, 1, 5);
-    uint64_t bound = s->clocks_in_bound ? SCENARIO_PPM_MAX : 20 * SCENARIO_PPM_MAX;
-    for (uint32_t r = 0; r < SCENARIO_REPLICAS_MAX; r++) {
-        s->replica_ppm[r] = (int32_t)between(&prng, 0, 2 * bound) - (int32_t)bound;
-        s->replica_offset_us[r] = between(&prng, 1, UINT64_C(36000000000));
-    }
-}
-
 static const uint64_t firsts[] = {0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES,
-    SCENARIO_KEEPS, SCENARIO_LIES, SCENARIO_HA};
+    SCENARIO_KEEPS, SCENARIO_LIES, SCENARIO_HA, SCENARIO_HA_2};
 
 int scenario_world(uint64_t seed)
 {
@@ -453,7 +442,7 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     scenario->terse = world > 1;
     if (world > 0) {
         draw_clocks(scenario, *prng);
-        if (world < 6) {
+        if (world != WORLD_HA) {
             draw_ps_jobs(scenario, *prng);
         }
     }
@@ -463,8 +452,8 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     if (world == 4) {
         draw_state_keepers(scenario, *prng);
     }
-    if (world > 5) {
-        draw_replicas(scenario, *prng);
+    if (world >= WORLD_HA) {
+        scenario_draw_replicas(scenario, *prng, world);
     } else if (world > 4) {
         draw_lie(scenario, *prng);
     }

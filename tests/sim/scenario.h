@@ -20,6 +20,7 @@
 #define SCENARIO_KEEPS   UINT64_C(5000000000)
 #define SCENARIO_LIES    UINT64_C(6000000000)
 #define SCENARIO_HA      UINT64_C(7000000000)
+#define SCENARIO_HA_2    UINT64_C(8000000000)
 
 #define SCENARIO_AGENTS_MAX    16384
 #define SCENARIO_SLOTS_MAX     3
@@ -187,7 +188,9 @@ enum fault_kind {
     FAULT_NO_QUORUM,   /* the store does not answer */
     FAULT_SLOW_COPY,   /* the disk of one is slow: it lags */
     FAULT_HAND_OVER,   /* SIGTERM to the one that leads */
-    FAULT_FULL_COPY,   /* the disk of one, which mostly leads, is full */
+    /* Of seeds from SCENARIO_HA_2 on. */
+    FAULT_RESTORE,   /* the store is restored from a backup */
+    FAULT_FULL_COPY, /* the disk of one, which mostly leads, is full */
     FAULT_KINDS
 };
 
@@ -227,17 +230,29 @@ struct scenario {
     bool clocks_in_bound;  /* of the coordinators */
     int32_t replica_ppm[SCENARIO_REPLICAS_MAX];
     uint64_t replica_offset_us[SCENARIO_REPLICAS_MAX];
+    uint64_t snapshot_bytes; /* one is due after so many bytes of entries; 0: never */
+    uint64_t snapshot_after_us;
+    uint64_t snapshot_keep_us;
+    uint64_t snapshot_takes_us; /* to make or to install one: at most */
+    uint32_t snapshot_fails_in; /* one in so many; 0: none */
+    uint32_t backup_in;         /* after one in so many transactions; 0: none */
     /* How much faster than virtual time the clocks run, in millionths. */
     int32_t coordinator_ppm;
     int32_t ppm[SCENARIO_AGENTS_MAX];
 };
 
-/* Which of the worlds, from 0, a seed draws from. */
+/* Which of the worlds, from 0, a seed draws from; WORLD_HA has several coordinators, WORLD_HA_2
+ * also snapshots, backups and ps jobs. */
+#define WORLD_HA   6
+#define WORLD_HA_2 7
 int scenario_world(uint64_t seed);
 /* The first seed of a world. */
 uint64_t scenario_first(int world);
 /* Draws all of it. `agents` is at least 2. */
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, int world);
+
+/* replicas/scenario_replicas.c: what several coordinators add to it, drawn apart. */
+void scenario_draw_replicas(struct scenario *scenario, struct prng prng, int world);
 
 /* One job of `workers` tasks on as many workers, of which one may be missing; the only fault is a
  * task that is killed in the middle. */

@@ -90,9 +90,12 @@ enum happening_type {
     ON_REPLICA_WAKE, /* n: number of the wake */
     ON_REPLICA_CHANGED,
     ON_REPLICA_APPLIED,
-    ON_LOG_REQUEST, /* a: request; b: 1: the second half of look-then-put */
-    ON_LOG_ANSWER,  /* a: request; n: 0, or why there is none */
-    ON_AGENT_ASKS   /* a: agent, b: incarnation: who leads */
+    ON_LOG_REQUEST,      /* a: request; b: 1: the second half of look-then-put */
+    ON_LOG_ANSWER,       /* a: request; n: 0, or why there is none */
+    ON_AGENT_ASKS,       /* a: agent, b: incarnation: who leads */
+    ON_LOG_SNAPSHOT,     /* it asks the store which snapshot there is */
+    ON_REPLICA_SNAPSHOT, /* the answer, or a file is made or fetched; n: which */
+    ON_RESTORE           /* of the store, or people write a new log; b: which */
 };
 
 enum program_state {

@@ -157,6 +157,10 @@ static void trace_task_down(const struct task_down *down, uint64_t job, char tex
             " published %" PRId64,
             job, release->generation.number, release->up_to, release->halt_kind,
             (int64_t)release->halt_at, (int64_t)release->published);
+    } else if (down->type == TASK_DOWN_MEMBERS) {
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 ": members g%" PRIu64 ", %s %" PRIu64, job,
+            down->members.generation.number, down->members.changes ? "changes to list" : "list",
+            down->members.number);
     } else {
         snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 ": %s %.120s", job, names[down->type],
             down->type == TASK_DOWN_ABORT ? down->reason : "");
@@ -221,9 +225,10 @@ void trace_record(struct sim *sim, const struct core_record *record)
         snprintf(text, sizeof(text), "%" PRIu64, record->watermark.up_to);
         break;
     case CORE_RECORD_CONSUMED:
-        snprintf(text, sizeof(text), "stream %u epoch %" PRIu64 ": %" PRIu64 " steps",
+        snprintf(text, sizeof(text),
+            "stream %u epoch %" PRIu64 ": %" PRIu64 " steps, of a run from %" PRIu64,
             record->consumption.cursor.stream, record->consumption.cursor.epoch,
-            record->consumption.consumption.steps);
+            record->consumption.consumption.steps, record->consumption.cursor.begin);
         break;
     case CORE_RECORD_CHECKPOINT:
     case CORE_RECORD_ORIGIN:

@@ -6,6 +6,7 @@
 
 #include "common/pure/assert.h"
 #include "sim.h"
+#include "truth.h"
 
 #define FLIPS_MAX 2
 
@@ -157,6 +158,10 @@ void values_adopted(struct sim *sim, const struct mesh *mesh)
         job->tainted |= process->state.value != job->once[mesh->resume];
         job->tainted |= process->written_at <= mesh->resume && process->written_in.number > 0 &&
                         process->written.value != job->once[process->written_at]; /* its copy */
+        const struct task_part *part = &process->core.part; /* of that copy or an earlier one */
+        bool kept = part->path != NULL && part->position <= mesh->resume;
+        const struct state right = truth_state(job, kept ? part->position : 0);
+        job->tainted |= kept && part->digest != value_digest(sim, job, &right);
     }
 }
 

@@ -13,13 +13,12 @@
  * release, and when half of it takes less than SHORT, because messages then cost more than steps.
  * It halves again when half of it takes more than LONG, because halts would take effect late. */
 #define TASK_WINDOW_START_STEPS   2
-#define TASK_WINDOW_HALF_SHORT_US 25000
+#define TASK_WINDOW_HALF_SHORT_US 40000
 #define TASK_WINDOW_HALF_LONG_US  100000
 
 /* So many steps behind a run are claimed before its successor is known, so that short runs share a
- * message. What the ended ones consumed goes before it, and is kept to be sent again: so at most so
- * many runs are not recorded (TASK_CONSUMED_MAX). */
-#define TASK_STEPS_BEHIND_RUN 64
+ * message. What the ended ones consumed goes before it, and is kept to be sent again. */
+#define TASK_STEPS_BEHIND_RUN 192
 
 enum task_phase {
     TASK_JOIN = 1, /* in no generation yet */
@@ -30,8 +29,9 @@ enum task_phase {
 };
 
 /* Epochs that the program left in this generation: their consumption is sent again on each
- * connection, because the daemon or the coordinator may have been restarted. */
-#define TASK_CONSUMED_MAX (TASK_STEPS_BEHIND_RUN + 2)
+ * connection, because the daemon or the coordinator may have been restarted. An arrival is due
+ * when so many are not sent yet. */
+#define TASK_CONSUMED_MAX 66
 
 struct task_consumed {
     struct cursor cursor;

@@ -39,6 +39,18 @@ static void sample_audit_settle(struct sample_audit *sample_audit, uint64_t appl
     CADRE_ASSERT(sample_audit->ahead_at <= sample_audit->at || sample_audit->ahead_at > applied);
 }
 
+/* The program has returned to the epoch: what is known of its earlier run is recorded, since a plan
+ * may go back to that. The sums go on, and are those of the later run from here on. */
+static void sample_audit_returns(struct core *core, struct job *job,
+    struct sample_audit *sample_audit, const struct cursor *cursor, uint64_t applied)
+{
+    uint64_t steps = sample_audit->cursor.steps;
+    sample_audit_settle(sample_audit, applied);
+    sample_audit_emit(core, job, sample_audit);
+    sample_audit->cursor = *cursor;
+    sample_audit->cursor.steps = cursor->steps > 0 ? cursor->steps : steps;
+}
+
 /* The entry of the epoch of an arrival; if there is none, a free one or the one that arrived
  * longest ago is reused. A member that has applied a step had the contributions of all to it: they
  * had applied all before it (protocol, section 1.2), so what is removed counts up to there. */
@@ -48,17 +60,21 @@ static struct sample_audit *sample_audit_of(
     const struct cursor *cursor = &arrived->cursor;
     struct sample_audit *oldest = &job->sample_audits[0];
     uint64_t applied = arrived->applied > 0 ? arrived->applied - 1 : 0;
+    applied = applied > job->applied.least ? applied : job->applied.least;
     CADRE_ASSERT(cursor->stream > 0 && cursor->stream <= LIMIT_STREAMS);
     for (uint32_t i = 0; i < SAMPLE_AUDITS_MAX; i++) {
         struct sample_audit *sample_audit = &job->sample_audits[i];
         if (sample_audit_is_of(sample_audit, cursor)) {
+            if (cursor->begin > sample_audit->cursor.begin) {
+                sample_audit_returns(core, job, sample_audit, cursor, applied);
+            }
             return sample_audit;
         }
         bool older = sample_audit->cursor.stream == 0 ||
                      (sample_audit->ahead_at < oldest->ahead_at && oldest->cursor.stream != 0);
         oldest = older ? sample_audit : oldest;
     }
-    sample_audit_settle(oldest, applied > job->applied.least ? applied : job->applied.least);
+    sample_audit_settle(oldest, applied);
     sample_audit_emit(core, job, oldest);
     *oldest = (struct sample_audit){.cursor = *cursor, .recorded = POSITION_NONE};
     job_due(core, job, DUE_CONSUMED); /* another epoch has begun */

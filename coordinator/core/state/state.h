@@ -21,7 +21,7 @@
 /* Step ranges between the lowest position that is known to be applied and the highest arrival. Each
  * covers at least one position; beyond this count the oldest are dropped, and only the mesh finds
  * that programs differ in them. */
-#define STEP_RANGES_MAX LIMIT_WINDOW_STEPS
+#define STEP_RANGES_MAX 256
 
 /* Epochs whose recorded length is remembered, so that a program that changes between epochs does
  * not cost a record each time. One that is dropped is recorded again, which changes nothing.

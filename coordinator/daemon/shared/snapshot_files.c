@@ -26,7 +26,7 @@ struct snapshot_files {
     char *local;  /* a copy in the state directory */
     bool closed;  /* it is freed when the work is done */
     /* The thread's: */
-    char *path; /* of the snapshot */
+    char *path; /* of the snapshot; NULL: not known yet */
     struct replica_snapshot snapshot;
     struct cadre_error error;
 };
@@ -77,16 +77,33 @@ static bool is_wanted(struct snapshot_files *files)
     return true;
 }
 
-/* False: there is no memory, or other work is under way; `error` says so. */
-static bool begin(struct snapshot_files *files, uint64_t index)
+/* False: other work is under way; `error` says so. */
+static bool begin(struct snapshot_files *files, const struct replica_snapshot *snapshot,
+    struct cadre_error *error)
 {
-    files->error = (struct cadre_error){0};
-    free(files->path);
-    if (asprintf(&files->path, "%s/%016" PRIx64 ".db", files->folder, index) < 0) {
-        files->path = NULL;
-        cadre_error_set(&files->error, CADRE_RESOURCE_EXHAUSTED, "no memory for a snapshot");
+    if (files->work.running) {
+        cadre_error_set(error, CADRE_UNAVAILABLE, "older snapshots are still being removed");
+        return false;
     }
-    return files->path != NULL;
+    files->snapshot = *snapshot;
+    files->error = (struct cadre_error){0};
+    return true;
+}
+
+/* By what it holds: two coordinators may each make one of the same entry, as an older leader does
+ * that is slow to end. In a thread. */
+static cadre_status name_it(
+    struct snapshot_files *files, const struct sha256 *hash, struct cadre_error *error)
+{
+    char hex[SHA256_HEX_BYTES];
+    sha256_hex(hash, hex);
+    free(files->path);
+    if (asprintf(&files->path, "%s/%016" PRIx64 "-%s.db", files->folder, files->snapshot.at.index,
+            hex) < 0) {
+        files->path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a snapshot");
+    }
+    return CADRE_OK;
 }
 
 /* Copies the file `from` to `to`, durably, and hashes what it read. In a thread. */
@@ -117,6 +134,14 @@ static cadre_status copy_file(const char *from, const char *to, struct sha256 *r
     return file_replace(target, temporary, to, error);
 }
 
+static cadre_status hash_file(
+    const char *path, struct sha256 *ret_hash, uint64_t *ret_size, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int fd = -1;
+    CADRE_TRY(file_open_regular(path, &fd, ret_size, error));
+    return sha256_of_fd(fd, ret_hash, ret_size, error);
+}
+
 /* ---- making ---- */
 
 static cadre_status put(struct snapshot_files *files, struct cadre_error *error)
@@ -124,10 +149,10 @@ static cadre_status put(struct snapshot_files *files, struct cadre_error *error)
     struct sha256 hash, again;
     uint64_t size = 0;
     uint64_t size_again = 0;
-    CADRE_CLOSE_AT_EXIT int fd = -1;
-    CADRE_TRY(copy_file(files->local, files->path, &hash, &size, error));
-    CADRE_TRY(file_open_regular(files->path, &fd, &size_again, error));
-    CADRE_TRY(sha256_of_fd(fd, &again, &size_again, error));
+    CADRE_TRY(hash_file(files->local, &hash, &size, error));
+    CADRE_TRY(name_it(files, &hash, error));
+    CADRE_TRY(copy_file(files->local, files->path, &again, &size_again, error));
+    CADRE_TRY(hash_file(files->path, &again, &size_again, error));
     if (size != size_again || !sha256_equal(&hash, &again)) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s is not what was written to it: look at the disk of the contents' folder",
@@ -156,13 +181,11 @@ static void after_put(void *user)
 void snapshot_files_make(
     struct snapshot_files *files, struct store *store, const struct leadership_position *at)
 {
-    if (files->work.running) {
-        return; /* made() of an earlier one follows */
-    }
-    files->snapshot = (struct replica_snapshot){.at = *at};
-    if (!begin(files, at->index) ||
-        store_sqlite_copy(store, files->local, &files->error) != CADRE_OK) {
-        files->owner.made(files->owner.user, &files->snapshot, &files->error);
+    const struct replica_snapshot snapshot = {.at = *at};
+    struct cadre_error error = {0};
+    if (!begin(files, &snapshot, &error) ||
+        store_sqlite_copy(store, files->local, &error) != CADRE_OK) {
+        files->owner.made(files->owner.user, &snapshot, &error);
         return;
     }
     file_work_start(&files->work, files->pool, put_in_thread, after_put, files);
@@ -174,6 +197,8 @@ static cadre_status get(struct snapshot_files *files, struct cadre_error *error)
 {
     struct sha256 hash;
     uint64_t size = 0;
+    memcpy(hash.bytes, files->snapshot.sha256, sizeof hash.bytes);
+    CADRE_TRY(name_it(files, &hash, error));
     CADRE_TRY(copy_file(files->path, files->local, &hash, &size, error));
     if (size != files->snapshot.size ||
         memcmp(hash.bytes, files->snapshot.sha256, sizeof hash.bytes) != 0) {
@@ -202,12 +227,9 @@ static void after_get(void *user)
 
 void snapshot_files_fetch(struct snapshot_files *files, const struct replica_snapshot *snapshot)
 {
-    if (files->work.running) {
-        return;
-    }
-    files->snapshot = *snapshot;
-    if (!begin(files, snapshot->at.index)) {
-        files->owner.fetched(files->owner.user, &files->snapshot, files->local, &files->error);
+    struct cadre_error error = {0};
+    if (!begin(files, snapshot, &error)) {
+        files->owner.fetched(files->owner.user, snapshot, files->local, &error);
         return;
     }
     file_work_start(&files->work, files->pool, get_in_thread, after_get, files);
@@ -219,7 +241,7 @@ static bool is_older(const char *name, uint64_t index)
 {
     char *end = NULL;
     uint64_t number = strtoull(name, &end, 16);
-    return end == name + NAME_DIGITS && strcmp(end, ".db") == 0 && number < index;
+    return end == name + NAME_DIGITS && *end == '-' && number < index;
 }
 
 static void remove_in_thread(void *user)

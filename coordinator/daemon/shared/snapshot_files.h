@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Snapshots of the shared ledger: files CONTENTS/snapshots/INDEX.db (16 hexadecimal digits), each a
- * copy of ledger.db as of the entry of that index. Threads write and read them; one piece of work
- * at a time. */
+ * Snapshots of the shared ledger: files CONTENTS/snapshots/INDEX-HASH.db (16 hexadecimal digits,
+ * and the 64 of the file's SHA-256), each a copy of ledger.db as of the entry of that index.
+ * Threads write and read them; one piece of work at a time: what is asked for meanwhile fails. */
 #ifndef CADRE_COORDINATOR_DAEMON_SHARED_SNAPSHOT_FILES_H
 #define CADRE_COORDINATOR_DAEMON_SHARED_SNAPSHOT_FILES_H
 

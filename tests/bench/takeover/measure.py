@@ -56,7 +56,7 @@ def end_leader(cluster, steps, number, least_ms):
 
 def first_admitted_ns(times, alone_ns):
     """The first step after the longest pause of those that end when another one may lead: tasks first do what the one
-    before had admitted, up to 256 steps, and then wait."""
+    before had admitted, up to 1,024 steps, and then wait."""
     return max((later - earlier, later) for earlier, later in zip(times, times[1:]) if later > alone_ns)[1]
 
 

@@ -13,7 +13,8 @@ void check_copy(struct sim *sim, uint32_t r)
     if (replica->held != index) {
         broken(sim, "ONE_LINE", "the copy of c%u at entry %llu holds the records of %llu", r,
             (ull)index, (ull)replica->held);
-    } else if (index > store->head.index || !log_hash_equal(&hash, &replica->copy.hash)) {
+    } else if ((index > store->head.index && !sim->replicas->restored) ||
+               !log_hash_equal(&hash, &replica->copy.hash)) {
         broken(sim, "ONE_LINE", "the copy of c%u at entry %llu is no prefix of the log", r,
             (ull)index);
     }
@@ -114,7 +115,7 @@ static bool is_kept(struct sim *sim, struct task_ref ref)
 void check_kept(struct sim *sim, uint32_t agent, const struct message *message)
 {
     const struct agent_down *down = &message->down;
-    if (message->guarded || message->term >= sim->replicas->store.leader.term) {
+    if (message->guarded || message->term >= sim->replicas->term_newest) {
         return;
     }
     bool resets =
@@ -146,6 +147,10 @@ void check_replicas_end(struct sim *sim)
         uint64_t head = sim->replicas->store.head.index;
         if (replica->runs && replica->copy.index > head) {
             broken(sim, "ONE_LINE", "the copy of c%u is at entry %llu, the log at %llu", r,
+                (ull)replica->copy.index, (ull)head);
+        }
+        if (sim->scenario.snapshot_bytes > 0 && replica->copy.index < head) {
+            broken(sim, "TRIM", "the copy of c%u is at entry %llu, and does not come to %llu", r,
                 (ull)replica->copy.index, (ull)head);
         }
     }

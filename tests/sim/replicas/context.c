@@ -85,5 +85,5 @@ void replicas_set_mesh(struct sim *sim, uint32_t job, uint32_t mesh)
 bool replica_is_newest(const struct sim *sim, uint32_t r)
 {
     const struct replica *replica = &sim->replicas->replicas[r];
-    return replica->leads && sim->replicas->store.leader.term == replica->term;
+    return replica->leads && sim->replicas->term_newest == replica->term;
 }

@@ -31,7 +31,7 @@ uint32_t request_new(struct sim *sim, uint32_t r, uint64_t number, bool is_read)
     return at;
 }
 
-static uint64_t delay_us(struct sim *sim)
+uint64_t request_delay_us(struct sim *sim)
 {
     uint64_t typical_us = sim->scenario.log_delay_us;
     uint64_t delay_us = typical_us / 2 + draw(sim, 0, typical_us);
@@ -47,7 +47,7 @@ void request_send(struct sim *sim, uint32_t request)
         its->used = false;
         return;
     }
-    schedule(sim, delay_us(sim), ON_LOG_REQUEST, request, 0, 0);
+    schedule(sim, request_delay_us(sim), ON_LOG_REQUEST, request, 0, 0);
 }
 
 static void answer(struct sim *sim, uint32_t request, uint64_t without)
@@ -58,7 +58,7 @@ static void answer(struct sim *sim, uint32_t request, uint64_t without)
         its->used = false;
         return;
     }
-    schedule(sim, delay_us(sim), ON_LOG_ANSWER, request, 0, without);
+    schedule(sim, request_delay_us(sim), ON_LOG_ANSWER, request, 0, without);
 }
 
 static void notify(struct sim *sim)
@@ -88,6 +88,14 @@ static void note_applied(struct sim *sim, uint32_t request)
     if (its->transaction.kind == LOG_APPEND && sim->broken == NULL) {
         ledger_appended(sim, its);
     }
+    if (sim->replicas->store.leader.term > sim->replicas->term_newest) {
+        sim->replicas->term_newest = sim->replicas->store.leader.term;
+    }
+    if (its->transaction.kind == LOG_SNAPSHOT) {
+        sim->replicas->folder.named = its->snapshot;
+    }
+    check_reachable(sim);
+    backup_look(sim);
     notify(sim);
 }
 
@@ -139,7 +147,7 @@ void request_arrives(struct sim *sim, uint32_t request, bool put)
         bool append = its->transaction.kind == LOG_APPEND;
         if (append && store_guard_holds(&all->store, &its->transaction, its->checks) &&
             mutant_goes_on(sim, MUTANT_LOOK_THEN_PUT)) {
-            schedule(sim, delay_us(sim), ON_LOG_REQUEST, request, 1, 0);
+            schedule(sim, request_delay_us(sim), ON_LOG_REQUEST, request, 1, 0);
             return;
         }
         store_transact(&all->store, &its->transaction, &its->payload, its->checks, &its->answer);

@@ -98,7 +98,7 @@ bool replicas_fault(struct sim *sim, enum fault_kind kind, uint32_t which)
         end(sim, r, false);
         return true;
     case FAULT_TAIL:
-        end(sim, r, true);
+        end(sim, r, !all->restored); /* a copy is all that is left of the newest entries */
         return true;
     case FAULT_PAUSE:
         if (one_in(sim, 2)) {
@@ -132,6 +132,9 @@ bool replicas_fault(struct sim *sim, enum fault_kind kind, uint32_t which)
         return true;
     case FAULT_HAND_OVER:
         hand_over(sim, r);
+        return true;
+    case FAULT_RESTORE:
+        restore_strikes(sim);
         return true;
     case FAULT_SECOND:
     case FAULT_SUPERSEDE:

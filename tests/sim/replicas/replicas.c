@@ -45,11 +45,18 @@ void replicas_open(struct sim *sim)
     all->leaderships = 0;
     all->terms = 0;
     all->sent = 0;
+    all->term_newest = 0;
     all->term_sent = 0;
     all->led_us = 0;
     all->awaited = 0;
     all->no_quorum_us = 0;
     all->no_space_us = 0;
+    all->folder.count = 0;
+    all->folder.made = 0;
+    all->folder.named = (struct snapshot_file){.index = 0};
+    all->backup.taken = false;
+    all->restored = false;
+    all->was_restored = false;
     sim->coordinator.core = NULL;
     for (uint32_t r = 0; r < all->count; r++) {
         open_one(sim, r);
@@ -107,6 +114,7 @@ void replicas_free(struct sim *sim)
         free(sim->replicas->ledger);
         free(sim->replicas->records);
         free(sim->replicas->requests);
+        free(sim->replicas->folder.files);
         free(sim->replicas);
         sim->replicas = NULL;
     }
@@ -241,7 +249,7 @@ const struct pause *replicas_pause_of(const struct sim *sim, const struct happen
     if (happening->type == ON_LOG_ANSWER) {
         r = sim->replicas->requests[happening->a].replica;
     } else if (happening->type == ON_REPLICA_WAKE || happening->type == ON_REPLICA_CHANGED ||
-               happening->type == ON_REPLICA_APPLIED) {
+               happening->type == ON_REPLICA_APPLIED || happening->type == ON_REPLICA_SNAPSHOT) {
         r = happening->a;
     }
     return r == SIM_NONE ? NULL : &sim->replicas->replicas[r].pause;
@@ -341,6 +349,13 @@ bool replicas_take(struct sim *sim, const struct happening *happening)
     case ON_REPLICA_APPLIED:
         replica_happens(sim, happening);
         return false;
+    case ON_LOG_SNAPSHOT:
+    case ON_REPLICA_SNAPSHOT:
+        snapshots_happen(sim, happening);
+        return false;
+    case ON_RESTORE:
+        restore_happens(sim, happening);
+        return false;
     case ON_AGENT_ASKS:
         if (sim->agents[happening->a].alive &&
             sim->agents[happening->a].incarnation == happening->b &&
@@ -351,6 +366,16 @@ bool replicas_take(struct sim *sim, const struct happening *happening)
     default:
         return true;
     }
+}
+
+/* Where snapshots are made, each comes to the end of the log. */
+static bool all_follow(struct sim *sim)
+{
+    bool all = true;
+    for (uint32_t r = 0; r < sim->replicas->count && sim->scenario.snapshot_bytes > 0; r++) {
+        all &= replica_of(sim, r)->copy.index == sim->replicas->store.head.index;
+    }
+    return all;
 }
 
 bool replicas_settled(struct sim *sim)
@@ -364,7 +389,7 @@ bool replicas_settled(struct sim *sim)
             leader = r;
         }
     }
-    return leader != SIM_NONE;
+    return leader != SIM_NONE && all_follow(sim);
 }
 
 void replicas_end(struct sim *sim)

@@ -11,6 +11,7 @@
 
 #include "coordinator/engine/lagging.h"
 #include "coordinator/leadership/leadership.h"
+#include "restored.h"
 #include "tests/sim/leadership/store.h"
 #include "tests/sim/sim.h"
 
@@ -39,6 +40,7 @@ struct request {
     uint32_t checks;
     struct log_transaction transaction;
     struct payload payload;
+    struct snapshot_file snapshot; /* that it names */
     struct leadership_position after;
     uint32_t entries_max;
     struct leadership_answer answer;
@@ -118,6 +120,7 @@ struct replica {
     uint64_t applying_from; /* entries from here on are being applied: */
     uint32_t applying;
     struct leadership_position applying_to;
+    struct its_snapshots snapshots;
     /* Its leadership. */
     void *memory;
     struct leadership *core;
@@ -152,6 +155,10 @@ struct replicas {
     uint32_t leaderships;
     struct replica replicas[SCENARIO_REPLICAS_MAX];
     struct etcd store;
+    struct folder folder; /* of snapshots */
+    struct backup backup;
+    bool restored; /* the store is that of the backup */
+    bool was_restored;
     uint32_t entries_capacity;
     struct offered_entry *ledger; /* number in a content, less one */
     uint32_t ledger_count;
@@ -164,10 +171,11 @@ struct replicas {
     uint32_t request_capacity;
     uint64_t no_quorum_us; /* until then */
     uint64_t no_space_us;
-    uint64_t term_sent; /* highest in which anything was sent */
-    uint64_t led_us;    /* a leader could last send */
-    uint64_t awaited;   /* ticket that the message being made waits for; 0: none */
-    uint64_t sent;      /* counted */
+    uint64_t term_newest; /* highest in which one has taken over, in any store */
+    uint64_t term_sent;   /* highest in which anything was sent */
+    uint64_t led_us;      /* a leader could last send */
+    uint64_t awaited;     /* ticket that the message being made waits for; 0: none */
+    uint64_t sent;        /* counted */
     uint64_t terms;
 };
 
@@ -217,6 +225,8 @@ void replica_happens(struct sim *sim, const struct happening *happening);
 
 /* A new request of it. */
 uint32_t request_new(struct sim *sim, uint32_t r, uint64_t number, bool is_read);
+/* On the way to the store, or back. */
+uint64_t request_delay_us(struct sim *sim);
 /* It is sent; it may be lost. */
 void request_send(struct sim *sim, uint32_t request);
 /* It arrives at the store; `put`: the second half of look-then-put. */
@@ -228,7 +238,7 @@ void request_arrives(struct sim *sim, uint32_t request, bool put);
 void replica_leads(struct sim *sim, uint32_t r, uint64_t term);
 /* These entries of the log are in its copy. */
 void replica_copies(struct sim *sim, uint32_t r, uint64_t from, uint32_t count);
-/* The copy has the entries up to this one, and no more. */
+/* The copy is that of the entries up to this one. */
 void replica_rewinds(struct sim *sim, uint32_t r, uint64_t index);
 /* An append was applied in the store. */
 void ledger_appended(struct sim *sim, const struct request *request);

@@ -63,6 +63,9 @@ static void mutate(struct sim *sim, struct request *request, uint32_t attempt)
 {
     const struct etcd *store = &sim->replicas->store;
     struct log_transaction *transaction = &request->transaction;
+    if (mutant_goes_on(sim, MUTANT_REVISION_ONLY)) {
+        request->checks = STORE_CHECKS_HEAD;
+    }
     if (transaction->kind != LOG_APPEND) {
         return;
     }
@@ -91,6 +94,7 @@ static void transact(struct sim *sim, uint32_t r, const struct leadership_action
     struct request *request = &sim->replicas->requests[at];
     request->transaction = *transaction;
     request->payload = replica->kept;
+    request->snapshot = replica->snapshots.held;
     mutate(sim, request, action->transact.attempt);
     request_send(sim, at);
 }
@@ -170,6 +174,7 @@ static void applied(struct sim *sim, uint32_t r)
         sim, r, replica->applying_from + (skips ? 1 : 0), replica->applying - (skips ? 1 : 0));
     replica->copy = replica->applying_to;
     check_copy(sim, r);
+    snapshots_applied(sim, r, replica->applying);
     replica_event(sim, r,
         &(struct leadership_event){
             .type = LEADERSHIP_EVENT_APPLIED, .position = replica->applying_to});
@@ -187,6 +192,7 @@ static void take_logged(struct sim *sim, uint32_t r, const struct leadership_log
         replica_copies(sim, r, logged->first_index, logged->entries);
         replica->copy = logged->at;
         check_copy(sim, r);
+        snapshots_applied(sim, r, logged->entries);
     }
 }
 
@@ -212,6 +218,16 @@ static void known(struct replica *replica, const struct leadership_action *actio
     replica->cluster_id = action->known.cluster_id;
     replica->etcd_id = action->known.etcd_id;
     replica->term_seen = action->known.term;
+}
+
+/* People start it again, as often as it takes. */
+static void refused(struct sim *sim, uint32_t r, const char *text)
+{
+    if (!sim->replicas->was_restored) {
+        broken(sim, "REFUSED", "c%u: %s", r, text);
+    }
+    trace(sim, "c%u is refused: %s", r, text);
+    replica_stops(sim, r, false, draw(sim, BACK_US, sim->scenario.log_lease_us));
 }
 
 static void carry_out(struct sim *sim, uint32_t r, const struct leadership_action *action)
@@ -252,12 +268,16 @@ static void carry_out(struct sim *sim, uint32_t r, const struct leadership_actio
         replica_stops(sim, r, false, BACK_US);
         break;
     case LEADERSHIP_ACTION_REFUSE:
-        broken(sim, "REFUSED", "c%u: %s", r, action->text);
+        refused(sim, r, action->text);
         break;
     case LEADERSHIP_ACTION_SNAPSHOT_STORED:
+        snapshots_stored(sim, r, action->stored);
+        break;
     case LEADERSHIP_ACTION_FETCH_SNAPSHOT:
-    case LEADERSHIP_ACTION_DISCARD:
-        broken(sim, "ONE_LINE", "c%u asks for a snapshot, and the log is whole", r);
+        snapshots_fetch(sim, r);
+        break;
+    case LEADERSHIP_ACTION_DISCARD: /* of a mutant */
+        replica_rewinds(sim, r, 0);
         break;
     }
 }
@@ -283,6 +303,7 @@ void replica_event(struct sim *sim, uint32_t r, struct leadership_event *event)
     }
     if (replica->runs && replica->incarnation == incarnation) {
         schedule_wake(sim, r);
+        snapshots_check(sim, r);
     }
 }
 
@@ -313,6 +334,9 @@ void replica_starts(struct sim *sim, uint32_t r)
             .term = sim->replicas->store.head.term,
             .hash = sim->replicas->store.head.hash};
     }
+    if (mutant_goes_on(sim, MUTANT_RESTORED_ACCEPTED)) {
+        options.accept_restored = true;
+    }
     if (replica->memory == NULL) {
         replica->memory = malloc(leadership_bytes(TICKETS_MAX));
         CADRE_ASSERT(replica->memory != NULL);
@@ -324,6 +348,7 @@ void replica_starts(struct sim *sim, uint32_t r)
     replica->lacks = replica->leaves = false;
     replica->wake_at_us = UINT64_MAX;
     replica->core = leadership_init(replica->memory, &options);
+    snapshots_open(sim, r);
     trace(sim, "c%u starts, its copy is at %llu", r, (ull)replica->copy.index);
     const struct leadership_event resign = {
         .type = LEADERSHIP_EVENT_RESIGN, .nonce = replica->resigned};

@@ -91,7 +91,7 @@ static void the_impossible_fails_the_job(void **state)
     expect_output(s, "");
     arrived(s, 1, 1, 1, 5 + LIMIT_WINDOW_STEPS, 4);
     expect_output(s,
-        "tell job 1: abort g1: worker a says that its tasks applied 4 steps, are ready for 261 "
+        "tell job 1: abort g1: worker a says that its tasks applied 4 steps, are ready for 1029 "
         "and want 0, but only 4 were released\n"
         "stop job 1\n");
     script_close(s);
@@ -314,7 +314,8 @@ static void a_timeline_of_short_epochs_fits(void **state)
 {
     (void)state;
     struct script *s = stage_joined();
-    for (uint64_t p = 0; p < 500; p++) {
+    enum { EPOCHS = 2 * LIMIT_WINDOW_STEPS };
+    for (uint64_t p = 0; p < EPOCHS; p++) {
         struct cursor c = {.stream = 1 + p % 2, .epoch = p / 2, .first = p, .begin = p};
         arrived_at(s, 1, 1, 1, p + 1, p < LIMIT_WINDOW_STEPS ? 0 : p - LIMIT_WINDOW_STEPS, c);
         if (p + 1 >= LIMIT_WINDOW_STEPS) { /* the other one follows at the window's width */
@@ -325,7 +326,7 @@ static void a_timeline_of_short_epochs_fits(void **state)
         script_skip(s);
     }
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
-    assert_int_equal(job_view(s, 1).released, 500 - LIMIT_WINDOW_STEPS + 1);
+    assert_int_equal(job_view(s, 1).released, EPOCHS - LIMIT_WINDOW_STEPS + 1);
     script_close(s);
 }
 

@@ -98,26 +98,27 @@ static void test_epoch_that_is_left_early(void **state)
 static void test_window_widens_and_messages_thin_out(void **state)
 {
     (void)state;
-    struct fixture fixture = fixture_running(1000);
+    enum { STEPS = 5 * LIMIT_WINDOW_STEPS, EPOCH = 10 * LIMIT_WINDOW_STEPS };
+    struct fixture fixture = fixture_running(EPOCH);
     simple(&fixture, TASK_EVENT_STALLED, 0); /* could not be helped: nothing was asked before */
     assert_int_equal(fixture.core.window_steps, 2);
     release(&fixture, 2);
     apply_step(&fixture, 0);
     apply_step(&fixture, 1);
-    for (int i = 0; i < 8; i++) {
+    while (fixture.core.window_steps < LIMIT_WINDOW_STEPS) {
         simple(&fixture, TASK_EVENT_STALLED, 2);
     }
     assert_int_equal(fixture.core.window_steps, LIMIT_WINDOW_STEPS);
     assert_int_equal(fixture.core.arrived, 2 + LIMIT_WINDOW_STEPS);
     uint64_t messages = 0;
-    for (uint64_t position = 2; position < 642; position++) {
+    for (uint64_t position = 2; position < 2 + STEPS; position++) {
         release(&fixture, fixture.core.arrived);
         forget(&fixture);
-        ready(&fixture, 1, 0, 1000, 1000); /* at every step: nothing new */
+        ready(&fixture, 1, 0, EPOCH, EPOCH); /* at every step: nothing new */
         apply_step(&fixture, position);
         messages += fixture.transcript.text[0] != '\0' ? 1 : 0;
     }
-    assert_int_equal(messages, 2 * 640 / LIMIT_WINDOW_STEPS);
+    assert_int_equal(messages, 2 * STEPS / LIMIT_WINDOW_STEPS);
 }
 
 /* Takes `steps` steps of `step_us` each; how many messages that costs. */
@@ -144,11 +145,10 @@ static void test_window_follows_the_time_of_a_step(void **state)
     (void)state;
     struct fixture fixture = fixture_running(100000);
     fixture.core.now_us = 1000000;
-    run_timed(&fixture, 600, 250);
+    run_timed(&fixture, 2 * LIMIT_WINDOW_STEPS, 50);
     assert_int_equal(fixture.core.window_steps, LIMIT_WINDOW_STEPS);
-    uint64_t expected = 2 * 640 / LIMIT_WINDOW_STEPS;
-    assert_in_range(run_timed(&fixture, 640, 250), expected - 1, expected + 1);
-    run_timed(&fixture, 640, 20000);
+    assert_in_range(run_timed(&fixture, 5 * LIMIT_WINDOW_STEPS, 50), 2 * 5 - 1, 2 * 5 + 1);
+    run_timed(&fixture, 2 * LIMIT_WINDOW_STEPS, 20000);
     assert_in_range(fixture.core.window_steps, 2, 10);
     run_timed(&fixture, 64, 500000);
     assert_int_equal(fixture.core.window_steps, TASK_WINDOW_START_STEPS);
@@ -213,9 +213,10 @@ static void test_batchless_steps_share_messages(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(0);
+    enum { STEPS = 5 * TASK_STEPS_BEHIND_RUN };
     fixture.core.window_steps = LIMIT_WINDOW_STEPS; /* they are short */
     uint64_t messages = 0;
-    for (uint64_t position = 0; position < 100; position++) {
+    for (uint64_t position = 0; position < STEPS; position++) {
         forget(&fixture);
         begin(&fixture, position);
         assert_true(position == 0 || task_core_may_enter(&fixture.core, position));
@@ -225,7 +226,7 @@ static void test_batchless_steps_share_messages(void **state)
             messages++;
         }
     }
-    assert_in_range(messages, 100 / TASK_STEPS_BEHIND_RUN, 2 * 100 / TASK_STEPS_BEHIND_RUN + 1);
+    assert_in_range(messages, STEPS / TASK_STEPS_BEHIND_RUN, 2 * STEPS / TASK_STEPS_BEHIND_RUN + 1);
 }
 
 static void test_arrives_only_with_what_is_ready(void **state)

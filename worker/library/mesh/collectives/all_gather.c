@@ -27,7 +27,7 @@ static void all_gather_pack(struct replica *replica, const struct call *call, ui
 static void all_gather_copy(uint8_t **into, const uint8_t *from, size_t bytes)
 {
     if (bytes > 0) {
-        memcpy(*into, from, bytes);
+        memmove(*into, from, bytes); /* spoilt addresses on the control page may overlap */
         *into += bytes;
     }
 }

@@ -57,7 +57,8 @@ static cadre_status broadcast_copy(
         }
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
             if (replica->outs[slot] != from) {
-                memcpy(replica->outs[slot] + at + done, from + at + done, tile);
+                /* Spoilt addresses on the control page may overlap. */
+                memmove(replica->outs[slot] + at + done, from + at + done, tile);
             }
         }
     }

@@ -179,7 +179,7 @@ void mesh_reduce_part(enum mesh_op op, enum mesh_dtype dtype, uint8_t *into,
         uint8_t *to = into + done * part_size;
         const void *part = part_of(&reduction, 0, levels_of(in_count), at + done * size, now, to);
         if (part != to) {
-            memcpy(to, part, now * part_size); /* there is one input */
+            memmove(to, part, now * part_size); /* there is one input */
         }
         done += now;
     }
@@ -195,7 +195,7 @@ static void reduce_into(const struct reduction *reduction, const struct reduce_r
     uint32_t levels = levels_of(reduction->in_count);
     if (reduction->in_count == 1) {
         if (into != reduction->ins[0] + at) {
-            memcpy(into, reduction->ins[0] + at, bytes);
+            memmove(into, reduction->ins[0] + at, bytes);
         }
     } else if (reduction->in_count <= REDUCE_INS_MAX) {
         const void *ins[REDUCE_INS_MAX];
@@ -243,7 +243,7 @@ void mesh_reduce_many(enum mesh_op op, enum mesh_dtype dtype, uint8_t *const *ou
         reduce_into(&reduction, row, at, now, outs[0] + at);
         for (size_t i = 1; i < out_count; i++) {
             if (in_count > 1 || outs[i] != ins[0]) {
-                memcpy(outs[i] + at, outs[0] + at, now);
+                memmove(outs[i] + at, outs[0] + at, now);
             }
         }
         at += now;

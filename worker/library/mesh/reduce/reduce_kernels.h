@@ -27,7 +27,8 @@ size_t mesh_reduce_scratch_bytes(size_t in_count);
  * over their index (padded to a power of two; without a right side the left one is the result), and
  * writes the result at outs[k] + at of all outputs: one pass over memory, whatever the counts. Both
  * counts are at least 1. An output is one of the inputs (in place) or overlaps none; outputs do not
- * overlap. `scratch` has mesh_reduce_scratch_bytes(in_count), aligned to 64. */
+ * overlap: where they do, because another process spoilt their addresses, the numbers are arbitrary
+ * and nothing else is written. `scratch` has mesh_reduce_scratch_bytes(in_count), aligned to 64. */
 void mesh_reduce_many(enum mesh_op op, enum mesh_dtype dtype, uint8_t *const *outs,
     size_t out_count, const uint8_t *const *ins, size_t in_count, size_t at, size_t bytes,
     uint8_t *scratch);
