@@ -65,6 +65,7 @@ uint64_t leadership_digest(const struct leadership *leadership)
     digest = mix(digest, leadership->term);
     digest = mix(digest, leadership->may_send_until_us);
     digest = mix(digest, leadership->applied.index);
+    digest = mix(digest, leadership->no_room ? leadership->apply_again_us : 0);
     digest = mix(digest, leadership->queue_first);
     digest = mix(digest, leadership->queue_count);
     digest = mix(digest, leadership->guarded.in_flight ? leadership->guarded.attempt : 0);

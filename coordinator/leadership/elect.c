@@ -16,17 +16,17 @@ void elect_create(struct leadership *leadership, uint64_t etcd_id, struct leader
     request_transact(leadership, &transaction, out);
 }
 
-/* When TAKE_OVER may be sent. Who lacks a snapshot could not read the log to
- * its end. */
+/* When TAKE_OVER may be sent. Who lacks a snapshot, or room, could not read the
+ * log to its end. */
 static uint64_t take_over_due_us(const struct leadership *leadership)
 {
     bool may = leadership->state == LEADERSHIP_FOLLOWER && leadership->has_store &&
                !leadership->options.waits && !leadership->fetching &&
-               !follow_lacks_snapshot(leadership);
+               !follow_lacks_snapshot(leadership) && !leadership->no_room;
     if (!may) {
         return NEVER;
     }
-    return leadership->takes_over_now ? 0 : leadership->take_over_us;
+    return leadership->takes_over_now && !leadership->applying ? 0 : leadership->take_over_us;
 }
 
 static void send_take_over(struct leadership *leadership, struct leadership_actions *out)
@@ -84,6 +84,9 @@ void elect_answered(struct leadership *leadership, const struct leadership_answe
     if (request_was_applied(leadership, answer, &head)) {
         leadership->options.term_seen = transaction->leader.term;
         lead_begin(leadership, transaction, &head);
+        if (leadership->no_room) {
+            lead_leave(leadership);
+        }
     }
 }
 

@@ -118,7 +118,25 @@ void follow_applied(struct leadership *leadership, const struct leadership_posit
     CADRE_ASSERT(leadership->applying);
     CADRE_ASSERT(position->index == leadership->applying_to.index);
     leadership->applying = false;
+    leadership->no_room = false;
     leadership->applied = leadership->applying_to;
+}
+
+void follow_no_room(struct leadership *leadership, const struct leadership_position *position)
+{
+    CADRE_ASSERT(leadership->applying);
+    CADRE_ASSERT(position->index >= leadership->applied.index);
+    CADRE_ASSERT(position->index < leadership->applying_to.index);
+    leadership->applying = false;
+    leadership->no_room = true;
+    leadership->apply_again_us = leadership->now_us + leadership->options.lease_us;
+    leadership->applied = *position;
+}
+
+/* Whether entries are worth reading. */
+static bool has_room(const struct leadership *leadership)
+{
+    return !leadership->no_room || leadership->apply_again_us <= leadership->now_us;
 }
 
 void follow_installed(struct leadership *leadership, const struct leadership_position *position)
@@ -128,6 +146,7 @@ void follow_installed(struct leadership *leadership, const struct leadership_pos
     leadership->fetch_us = leadership->now_us + leadership->options.lease_us;
     if (position->index > leadership->applied.index) {
         leadership->applied = *position;
+        leadership->no_room = false;
         leadership->fetch_us = 0;
     }
 }
@@ -135,7 +154,7 @@ void follow_installed(struct leadership *leadership, const struct leadership_pos
 static bool may_apply(const struct leadership *leadership)
 {
     return leadership->options.has_cluster && !leadership->applying && !leadership->fetching &&
-           !follow_lacks_snapshot(leadership);
+           !follow_lacks_snapshot(leadership) && has_room(leadership);
 }
 
 /* Reads as long as entries are to be had, else now and then. */
@@ -146,8 +165,8 @@ static uint64_t read_due_us(const struct leadership *leadership)
     if (read->in_flight) {
         return read->due_us;
     }
-    bool takes =
-        !leadership->applying && !leadership->fetching && !follow_lacks_snapshot(leadership);
+    bool takes = !leadership->applying && !leadership->fetching &&
+                 !follow_lacks_snapshot(leadership) && !leadership->no_room;
     bool more =
         leadership->has_store && takes && leadership->applied.index < leadership->head.index;
     if (catching_up) {

@@ -278,6 +278,14 @@ void lead_doubt_answered(struct leadership *leadership, const struct leadership_
     check_restored(leadership, out);
 }
 
+void lead_leave(struct leadership *leadership)
+{
+    if (!leadership->leaving) {
+        leadership->leaving = true;
+        leadership->leave_until_us = leadership->now_us + leadership->options.lease_us;
+    }
+}
+
 void lead_snapshot(struct leadership *leadership, const struct leadership_snapshot *snapshot)
 {
     bool leads =

@@ -113,6 +113,10 @@ enum leadership_event_type {
     /* The entries of APPLY are in the SQLite file, with the index, in one
        transaction of it. */
     LEADERSHIP_EVENT_APPLIED,
+    /* There is no room for the entries of APPLY: the SQLite file is at `position`, which is less. A
+     * follower asks for them again after lease_us, and does not take over until they are applied;
+     * one that has taken over leaves. */
+    LEADERSHIP_EVENT_NO_ROOM,
     /* The snapshot of FETCH_SNAPSHOT is installed, or could not be had: then
      * `position.index` is 0, and it is asked for again after lease_us. */
     LEADERSHIP_EVENT_SNAPSHOT_INSTALLED,
@@ -207,7 +211,7 @@ struct leadership_event {
             uint64_t request;
             bool no_space; /* etcd's alarm NOSPACE */
         } unanswered;
-        struct leadership_position position; /* APPLIED, SNAPSHOT_INSTALLED */
+        struct leadership_position position; /* APPLIED, NO_ROOM, SNAPSHOT_INSTALLED */
         struct leadership_ticket ticket;
         struct leadership_snapshot snapshot;
         struct {

@@ -69,8 +69,10 @@ struct leadership {
     struct leadership_position applied;
     bool applying;
     struct leadership_position applying_to;
-    bool fetching;     /* a snapshot */
-    uint64_t fetch_us; /* not fetching, and one is needed: when it is asked for */
+    bool no_room;            /* for the next entries in the SQLite file */
+    uint64_t apply_again_us; /* then they are read again */
+    bool fetching;           /* a snapshot */
+    uint64_t fetch_us;       /* not fetching, and one is needed: when it is asked for */
 
     struct read_slot read;
     struct guarded_slot guarded;
@@ -172,6 +174,8 @@ void lead_doubt(
  */
 void lead_doubt_answered(struct leadership *leadership, const struct leadership_read *read,
     struct leadership_actions *out);
+/* LEAVE of one that has taken over. */
+void lead_leave(struct leadership *leadership);
 /* SNAPSHOT_HELD. */
 void lead_snapshot(struct leadership *leadership, const struct leadership_snapshot *snapshot);
 /* When lead_send would send something. */
@@ -187,6 +191,8 @@ void follow_head(
     struct leadership *leadership, const struct log_leader *leader, const struct log_head *head);
 /* APPLIED. */
 void follow_applied(struct leadership *leadership, const struct leadership_position *position);
+/* NO_ROOM. */
+void follow_no_room(struct leadership *leadership, const struct leadership_position *position);
 /* SNAPSHOT_INSTALLED. */
 void follow_installed(struct leadership *leadership, const struct leadership_position *position);
 /* Reads and fetches that are due. */

@@ -73,9 +73,16 @@ static void step_leave(struct leadership *leadership, struct leadership_actions 
         leadership->state >= LEADERSHIP_CATCHING_UP && leadership->state <= LEADERSHIP_LEAVING;
     if (!leads || leadership->doubted) {
         leadership_step_down(leadership, "it was ended, and does not lead", out);
-    } else if (!leadership->leaving) {
-        leadership->leaving = true;
-        leadership->leave_until_us = leadership->now_us + leadership->options.lease_us;
+    } else {
+        lead_leave(leadership);
+    }
+}
+
+static void step_no_room(struct leadership *leadership, const struct leadership_position *position)
+{
+    follow_no_room(leadership, position);
+    if (leadership->state == LEADERSHIP_CATCHING_UP) {
+        lead_leave(leadership);
     }
 }
 
@@ -113,6 +120,9 @@ static void handle(struct leadership *leadership, const struct leadership_event 
         break;
     case LEADERSHIP_EVENT_APPLIED:
         follow_applied(leadership, &event->position);
+        break;
+    case LEADERSHIP_EVENT_NO_ROOM:
+        step_no_room(leadership, &event->position);
         break;
     case LEADERSHIP_EVENT_SNAPSHOT_INSTALLED:
         follow_installed(leadership, &event->position);

@@ -27,15 +27,24 @@ static struct replica_entry entry_of(const struct entry_value *value, const stru
         .size = value->bytes.size};
 }
 
-static void apply(struct replica *replica, const struct replica_entry *entries, size_t count)
+/* Whether all of them are applied. */
+static bool apply(
+    struct replica *replica, const struct replica_entry *entries, size_t count, bool leads)
 {
+    const struct replica_ops *ops = replica->options.ops;
     struct cadre_error error = {0};
-    if (replica->options.ops->apply(replica->options.user, entries, count, &error) != CADRE_OK) {
-        end_with(replica, &error);
-        return;
+    size_t applied = 0;
+    cadre_status status = ops->apply(replica->options.user, entries, count, &applied, &error);
+    if (applied > 0) {
+        replica->applied = entries[applied - 1].at;
+        snapshots_applied(replica, entries, applied);
     }
-    replica->applied = entries[count - 1].at;
-    snapshots_applied(replica, entries, count);
+    if (status == CADRE_RESOURCE_EXHAUSTED) {
+        ops->no_room(replica->options.user, leads, &error);
+    } else if (status != CADRE_OK) {
+        end_with(replica, &error);
+    }
+    return status == CADRE_OK;
 }
 
 static void apply_read(struct replica *replica, const struct leadership_action *action)
@@ -46,11 +55,17 @@ static void apply_read(struct replica *replica, const struct leadership_action *
     for (uint32_t i = 0; i < action->apply.count; i++) {
         entries[i] = entry_of(&replica->contents[i], &replica->contents[i].hash);
     }
-    apply(replica, entries, action->apply.count);
-    replica->pending.applied = true;
-    replica->pending.applied_to = action->apply.to;
+    if (apply(replica, entries, action->apply.count, false)) {
+        replica->pending.applied = true;
+        replica->pending.applied_to = action->apply.to;
+    } else {
+        replica->pending.no_room = true;
+        replica->pending.no_room_at = replica->applied;
+    }
 }
 
+/* With entries that its copy lacks a coordinator cannot lead: what it appended is in the log, and
+ * another one goes on from there. */
 static void apply_logged(struct replica *replica, const struct leadership_logged *logged)
 {
     struct replica_entry entries[LOG_APPEND_ENTRIES_MAX];
@@ -59,8 +74,10 @@ static void apply_logged(struct replica *replica, const struct leadership_logged
         const struct entry_value *value = etcd_log_entry(replica->log, logged->first_index + i);
         entries[i] = entry_of(value, &value->hash);
     }
-    if (logged->entries > 0) {
-        apply(replica, entries, logged->entries);
+    if (logged->entries > 0 && !replica->copy_lacks &&
+        !apply(replica, entries, logged->entries, true) && !replica->ended) {
+        replica->copy_lacks = true;
+        replica->pending.leave = true;
     }
 }
 
@@ -76,7 +93,7 @@ static void act_logged(struct replica *replica, const struct leadership_logged *
 static void act_lead(struct replica *replica, const struct leadership_action *action)
 {
     apply_logged(replica, &action->lead.logged);
-    if (!replica->ended) {
+    if (!replica->ended && !replica->copy_lacks) {
         replica->options.ops->lead(replica->options.user, action->lead.term);
     }
 }

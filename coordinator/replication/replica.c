@@ -82,6 +82,9 @@ static bool take_pending(struct replica *replica, struct leadership_event *ret_e
     if (take_flag(&pending->applied)) {
         ret_event->type = LEADERSHIP_EVENT_APPLIED;
         ret_event->position = pending->applied_to;
+    } else if (take_flag(&pending->no_room)) {
+        ret_event->type = LEADERSHIP_EVENT_NO_ROOM;
+        ret_event->position = pending->no_room_at;
     } else if (replica->offered < replica->tickets.end && may_offer(replica)) {
         take_ticket(replica, ret_event);
     } else if (take_flag(&pending->installed)) {

@@ -35,12 +35,13 @@ struct replica_known {
 
 /* The owner. What is pointed to is valid until the function returns. */
 struct replica_ops {
-    /* Applies the entries, which follow each other, and the position of the last one to the copy of
-     * the ledger, in one transaction of it. All entries of the log come this way: those that were
-     * read and those that this coordinator appended. Another status than OK: the replica ends with
-     * step_down(). */
-    cadre_status (*apply)(
-        void *user, const struct replica_entry *entries, size_t count, struct cadre_error *error);
+    /* Applies the entries, which follow each other, to the copy of the ledger, each with its
+     * position in one transaction of it; *ret_applied of them. All entries of the log come this
+     * way: those that were read and those that this coordinator appended. RESOURCE_EXHAUSTED: there
+     * is no room for the others, which come again, or, if it leads, the replica ends in order.
+     * Another status than OK: it ends with step_down(). */
+    cadre_status (*apply)(void *user, const struct replica_entry *entries, size_t count,
+        size_t *ret_applied, struct cadre_error *error);
     /* Stores it in the copy; nothing waits for it. */
     void (*store_known)(void *user, const struct replica_known *known);
     /* Begins an empty copy, because this one is not that of the log, which accept_restored allows.
@@ -62,6 +63,8 @@ struct replica_ops {
     void (*lead)(void *user, uint64_t term);
     /* All tickets up to this one are in the log and applied, or confirmed. */
     void (*logged)(void *user, uint64_t ticket);
+    /* apply() had no room; `leads`: so this coordinator leaves, and appends nothing more. */
+    void (*no_room)(void *user, bool leads, const struct cadre_error *why);
     void (*suspend)(void *user); /* nothing may be sent, and the core's clock stands still */
     void (*resume)(void *user);
     /* The end: close all streams, start again by exec. Tickets that were not logged may be in the

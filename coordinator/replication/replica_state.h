@@ -17,8 +17,8 @@
 /* What was called or happened within a step, and is the next event. */
 struct pending {
     uint64_t unanswered[FAILED_AT_ONCE]; /* requests that could not be sent; 0: none */
-    bool applied, hello, stand, leave, installed, held; /* `held`: of snapshots */
-    struct leadership_position applied_to, installed_at;
+    bool applied, no_room, hello, stand, leave, installed, held; /* `held`: of snapshots */
+    struct leadership_position applied_to, installed_at, no_room_at;
     uint64_t hello_term, hello_index;
 };
 
@@ -39,6 +39,7 @@ struct replica {
     const struct entry_value *contents; /* of the read that is being stepped */
     struct log_leader reported;
     bool in_step, ended, closed;
+    bool copy_lacks; /* entries that this leader appended, for want of room: it leaves */
     char failure[CADRE_ERROR_TEXT_BYTES];
     uint64_t failures; /* so many were noted */
 };

@@ -38,7 +38,7 @@ static bool leads(const struct replica *replica)
 {
     struct leadership_view view;
     leadership_show(replica->core, &view);
-    return !replica->ended && view.state == LEADERSHIP_LEADING;
+    return !replica->ended && !replica->copy_lacks && view.state == LEADERSHIP_LEADING;
 }
 
 static void failed(struct replica *replica, const char *text)

@@ -154,9 +154,10 @@ static void on_stored(void *user, uint64_t index, uint64_t before)
 
 /* ---- the owner's table ---- */
 
-static cadre_status on_apply(
-    void *user, const struct replica_entry *entries, size_t count, struct cadre_error *error)
+static cadre_status on_apply(void *user, const struct replica_entry *entries, size_t count,
+    size_t *ret_applied, struct cadre_error *error)
 {
+    *ret_applied = count;
     (void)user;
     (void)error;
     for (size_t i = 0; i < count; i++) {

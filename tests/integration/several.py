@@ -13,12 +13,35 @@ import grpc
 from client import Client, health_pb2
 from cluster import Cluster, Daemon, program
 from etcds import Etcds
-from testing import check, scaled, wait_for
+from speed import Patience
+from testing import Failure, check, scaled, wait_for
 
 LEASE = scaled("1s")
 # The leases of workers are longer than a change of the leader takes.
 TIMING = ["--lease", scaled("10s"), "--rewind-patience", scaled("60s"), "--report-timeout", scaled("2s")]
 PATIENCE_S = 60
+
+
+class Following:
+    """A client of the coordinator that leads, as `cadre` is: what is refused while another one begins to lead is asked
+    of that one. A submission that may come twice needs a request_id."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def __getattr__(self, name):
+        def call(*arguments, **options):
+            patience = Patience(PATIENCE_S)
+            while True:
+                try:
+                    return getattr(self.cluster.clients[0], name)(*arguments, **options)
+                except (grpc.RpcError, Failure) as error:
+                    cause = error if isinstance(error, grpc.RpcError) else error.__cause__
+                    if not isinstance(cause, grpc.RpcError) or cause.code() != grpc.StatusCode.UNAVAILABLE \
+                            or patience.is_over():
+                        raise
+                self.cluster.follow()
+        return call
 
 
 class Several(Cluster):

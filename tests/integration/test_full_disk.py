@@ -8,8 +8,9 @@ from client import RUNNING, SUCCEEDED, common_pb2, health_pb2, job_file, jobs_pb
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, STEPS, Learning
 from pages import ask
+from several import Several
 from small_disk import SmallDisk, limit_files, may_mount, unlimit_files, wait_log
-from testing import SLOW, check, check_equal, check_in, run, skip, wait_for
+from testing import SLOW, check, check_equal, check_in, run, scaled, skip, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
 HELD = "the ledger cannot be written: jobs wait"
@@ -189,6 +190,63 @@ def test_the_disk_of_a_worker_fills_up():
             learning.check_learned()
             worker.stop()
             cluster.coordinator.stop()
+
+
+NO_ROOM = "this coordinator's copy of the ledger cannot be written"
+ROOM = "this coordinator's copy of the ledger is written again"
+SEVERAL = ["--lease", scaled("10s"), "--rewind-patience", scaled("60s"), "--disk-reserve", "0"]
+
+
+def go_on(cluster, learning, before):
+    """A few more steps, with the same tasks."""
+    cluster.follow()
+    learning.client = cluster.client
+    position = learning.get().position
+    learning.allow(position + 15)
+    after = learning.until_position(position + 10)
+    check_equal([task.incarnation for task in after.tasks], [task.incarnation for task in before.tasks], "the tasks")
+    return after
+
+
+def test_the_disk_of_one_of_several_coordinators_fills_up():
+    """It lets another one lead at once. It follows when there is room, whatever else happens until then."""
+    if not may_mount():
+        skip("this user may not mount a small file system")
+    with Several(workers=2, coordinator=SEVERAL, worker=FAST_WORKER, start=False) as cluster:
+        full = cluster.coordinators[0]
+        with SmallDisk(full.state, 16) as disk:
+            full.start()
+            cluster.leader()
+            for daemon in [*cluster.coordinators[1:], *cluster.workers]:
+                daemon.start()
+            cluster.follow()
+            learning = Learning(cluster, "save=1", "epochs=6", workers=2, allowed=7)
+            before = learning.until_position(5)
+            disk.leave(0)
+            learning.allow(30)
+            wait_log(full, NO_ROOM)
+            wait_log(full, "it has left")
+            go_on(cluster, learning, before)
+            second = cluster.leader()
+            second.kill()  # what there is no room for is then the number of a term
+            go_on(cluster, learning, before)
+            check(full.runs() and not cluster.leads(full), "the one without room follows")
+            check_equal(full.log().count("the ledger is in etcd"), 2, "how often it started")
+            full.kill()
+            full.start()
+            second.start()
+            wait_log(full, NO_ROOM, 3)
+            disk.clear()
+            wait_log(full, ROOM)
+            for other in cluster.coordinators[1:]:
+                other.stop()
+            go_on(cluster, learning, before)
+            check(cluster.leads(full), "it leads again")
+            learning.allow()
+            check_equal(learning.end().restarts, 0, "restarts")
+            learning.check_learned(epochs=6)
+            for daemon in [*cluster.workers, full]:
+                daemon.stop()
 
 
 if __name__ == "__main__":

@@ -213,6 +213,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_SLOW_COPY] = {4, 3},
         [FAULT_HAND_OVER] = {4, 3},
         [FAULT_RESTORE] = {3, 1},
+        [FAULT_FULL_COPY] = {4, 3},
     };
     if (prng_chance(prng, 1, kinds[kind].one_in)) {
         for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {

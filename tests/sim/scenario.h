@@ -189,7 +189,8 @@ enum fault_kind {
     FAULT_SLOW_COPY,   /* the disk of one is slow: it lags */
     FAULT_HAND_OVER,   /* SIGTERM to the one that leads */
     /* Of seeds from SCENARIO_HA_2 on. */
-    FAULT_RESTORE, /* the store is restored from a backup */
+    FAULT_RESTORE,   /* the store is restored from a backup */
+    FAULT_FULL_COPY, /* the disk of one, which mostly leads, is full */
     FAULT_KINDS
 };
 

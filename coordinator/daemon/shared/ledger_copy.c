@@ -86,12 +86,12 @@ static void apply_together(struct ledger_copy *copy, const struct replica_entry 
 }
 
 cadre_status ledger_copy_apply(struct ledger_copy *copy, const struct replica_entry *entries,
-    size_t count, struct cadre_error *error)
+    size_t count, size_t *ret_applied, struct cadre_error *error)
 {
     size_t together;
-    for (size_t i = 0; i < count; i += together) {
-        const struct replica_entry *entry = &entries[i];
-        apply_together(copy, entry, count - i, &together);
+    for (*ret_applied = 0; *ret_applied < count; *ret_applied += together) {
+        const struct replica_entry *entry = &entries[*ret_applied];
+        apply_together(copy, entry, count - *ret_applied, &together);
         if (together > 0) {
             continue;
         }

@@ -20,10 +20,12 @@ cadre_status ledger_copy_describe(
     const struct ledger_copy *copy, struct replica_options *ret_options, struct cadre_error *error);
 
 /* Applies entries and their positions in their order, several in one transaction; what is stored is
- * always a prefix of the log. INVALID_ARGUMENT: an entry that this version cannot read; nothing of
- * it is stored. */
+ * always a prefix of the log: *ret_applied of them, all if OK. INVALID_ARGUMENT: an entry that this
+ * version cannot read; nothing of it is stored. RESOURCE_EXHAUSTED: there is no room for the
+ * others.
+ */
 cadre_status ledger_copy_apply(struct ledger_copy *copy, const struct replica_entry *entries,
-    size_t count, struct cadre_error *error);
+    size_t count, size_t *ret_applied, struct cadre_error *error);
 
 /* Stores what is known of the cluster. */
 cadre_status ledger_copy_note(

@@ -9,11 +9,49 @@
 
 /* ---- what the replica calls ---- */
 
-static cadre_status on_apply(
-    void *user, const struct replica_entry *entries, size_t count, struct cadre_error *error)
+static void note_room(struct shared_ledger *shared)
+{
+    if (shared->no_room) {
+        shared->no_room = false;
+        log_event(LOG_LEVEL_INFO, "ledger",
+            "this coordinator's copy of the ledger is written again", LOG_END);
+    }
+}
+
+static void note_no_room(struct shared_ledger *shared, const struct cadre_error *why)
+{
+    if (!shared->no_room) {
+        shared->no_room = true;
+        log_event(LOG_LEVEL_ERROR, "ledger",
+            "this coordinator's copy of the ledger cannot be written, and until it can this "
+            "coordinator does not lead",
+            LOG_STR("reason", why->text));
+    }
+}
+
+static cadre_status on_apply(void *user, const struct replica_entry *entries, size_t count,
+    size_t *ret_applied, struct cadre_error *error)
 {
     struct shared_ledger *shared = user;
-    return ledger_copy_apply(&shared->copy, entries, count, error);
+    *ret_applied = 0;
+    if (shared->known_due) {
+        CADRE_TRY(ledger_copy_note(&shared->copy, &shared->known, error));
+        shared->known_due = false;
+    }
+    CADRE_TRY(ledger_copy_apply(&shared->copy, entries, count, ret_applied, error));
+    note_room(shared);
+    return CADRE_OK;
+}
+
+/* One that leads lets another one lead at once. */
+static void on_no_room(void *user, bool leads, const struct cadre_error *why)
+{
+    struct shared_ledger *shared = user;
+    note_no_room(shared, why);
+    if (leads) {
+        shared->left = true;
+        shared_note_leading(shared, false);
+    }
 }
 
 static void on_store_known(void *user, const struct replica_known *known)
@@ -28,7 +66,11 @@ static void on_store_known(void *user, const struct replica_known *known)
     }
     shared->contents_are_marked = true;
     shared->known = *known;
-    if (ledger_copy_note(&shared->copy, known, &error) != CADRE_OK) {
+    cadre_status status = ledger_copy_note(&shared->copy, known, &error);
+    shared->known_due = status == CADRE_RESOURCE_EXHAUSTED;
+    if (shared->known_due) {
+        note_no_room(shared, &error);
+    } else if (status != CADRE_OK) {
         daemon_fail(shared->daemon, &error);
     }
 }
@@ -213,6 +255,7 @@ const struct replica_ops shared_replica_ops = {.apply = on_apply,
     .snapshot_stored = on_snapshot_stored,
     .lead = on_lead,
     .logged = on_logged,
+    .no_room = on_no_room,
     .suspend = on_suspend,
     .resume = on_resume,
     .step_down = on_step_down,

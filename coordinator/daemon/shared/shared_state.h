@@ -34,6 +34,8 @@ struct shared_ledger {
     bool contents_are_marked;  /* as those of this cluster */
     bool suspended;
     bool left;
+    bool no_room;   /* for entries in the copy, or for `known`, which is logged */
+    bool known_due; /* it is stored before the next entries */
     char name[REPLICA_NAME_BYTES];
     char refused[CADRE_ERROR_TEXT_BYTES]; /* why it takes no part; "": it does */
     char own[REPLICA_ADDRESSES_BYTES];    /* where this one is reached: the first address */

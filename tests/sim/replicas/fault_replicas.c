@@ -125,6 +125,11 @@ bool replicas_fault(struct sim *sim, enum fault_kind kind, uint32_t which)
     case FAULT_SLOW_COPY:
         replica_of(sim, which % all->count)->slow_us = sim->now_us + 4 * sim->scenario.log_lease_us;
         return true;
+    case FAULT_FULL_COPY:
+        replica_of(sim, r)->full_us = sim->now_us + some_time(sim);
+        trace(sim, "the disk of c%u is full until %llu", r,
+            (unsigned long long)replica_of(sim, r)->full_us);
+        return true;
     case FAULT_HAND_OVER:
         hand_over(sim, r);
         return true;

@@ -45,6 +45,7 @@ void replica_starts(struct sim *sim, uint32_t r)
     replica->incarnation++;
     replica->leads = false;
     replica->kept_number = 0;
+    replica->lacks = replica->leaves = false;
     replica->wake_at_us = UINT64_MAX;
     replica->core = leadership_init(replica->memory, &options);
     snapshots_open(sim, r);

@@ -100,6 +100,9 @@ struct replica {
     uint64_t cut_up_us; /* until then its requests to the store are lost */
     uint64_t cut_down_us;
     uint64_t slow_us; /* until then its disk is slow */
+    uint64_t full_us; /* until then it is full */
+    bool lacks;       /* entries that it appended: */
+    bool leaves;      /* LEAVE follows */
     bool resigns;     /* its next process resigns for the dead one, which had: */
     struct log_nonce resigned;
     bool pauses_late; /* is paused behind its next look at the time to send */

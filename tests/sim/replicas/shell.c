@@ -15,7 +15,7 @@ uint64_t replica_boot_us(const struct sim *sim, const struct replica *replica)
 
 bool replica_may_send(const struct sim *sim, const struct replica *replica)
 {
-    if (!replica->runs || !replica->leads) {
+    if (!replica->runs || !replica->leads || replica->lacks) {
         return false;
     }
     uint64_t boot_us = replica_boot_us(sim, replica);
@@ -160,6 +160,13 @@ static void apply(struct sim *sim, uint32_t r, const struct leadership_action *a
 static void applied(struct sim *sim, uint32_t r)
 {
     struct replica *replica = replica_of(sim, r);
+    if (sim->now_us < replica->full_us) {
+        trace(sim, "the copy of c%u has no room", r);
+        replica_event(sim, r,
+            &(struct leadership_event){
+                .type = LEADERSHIP_EVENT_NO_ROOM, .position = replica->copy});
+        return;
+    }
     bool skips = replica->applying > 1 && mutant_acts(sim, MUTANT_GAP_APPLIED);
     replica_copies(
         sim, r, replica->applying_from + (skips ? 1 : 0), replica->applying - (skips ? 1 : 0));
@@ -174,7 +181,12 @@ static void applied(struct sim *sim, uint32_t r)
 static void take_logged(struct sim *sim, uint32_t r, const struct leadership_logged *logged)
 {
     struct replica *replica = replica_of(sim, r);
-    if (logged->entries > 0) {
+    if (logged->entries > 0 && sim->now_us < replica->full_us && !replica->lacks) {
+        trace(sim, "the copy of c%u has no room, so it leaves", r);
+        replica->lacks = true;
+        replica->leaves = true;
+    }
+    if (logged->entries > 0 && !replica->lacks) {
         replica_copies(sim, r, logged->first_index, logged->entries);
         replica->copy = logged->at;
         check_copy(sim, r);
@@ -246,7 +258,9 @@ static void carry_out(struct sim *sim, uint32_t r, const struct leadership_actio
     case LEADERSHIP_ACTION_LEAD:
         trace(sim, "c%u leads in term %llu", r, (ull)action->lead.term);
         take_logged(sim, r, &action->lead.logged);
-        replica_leads(sim, r, action->lead.term);
+        if (!replica->lacks) {
+            replica_leads(sim, r, action->lead.term);
+        }
         break;
     case LEADERSHIP_ACTION_LOGGED:
         take_logged(sim, r, &action->logged);
@@ -291,6 +305,10 @@ void replica_event(struct sim *sim, uint32_t r, struct leadership_event *event)
     }
     for (size_t i = 0; i < actions.count && replica->incarnation == incarnation; i++) {
         carry_out(sim, r, &items[i]);
+    }
+    if (replica->runs && replica->incarnation == incarnation && replica->leaves) {
+        replica->leaves = false;
+        replica_event(sim, r, &(struct leadership_event){.type = LEADERSHIP_EVENT_LEAVE});
     }
     if (replica->runs && replica->incarnation == incarnation) {
         schedule_wake(sim, r);

@@ -92,7 +92,7 @@ static bool leads(const struct replica *replica)
 {
     struct leadership_view view;
     leadership_show(replica->core, &view);
-    return view.state == LEADERSHIP_LEADING;
+    return view.state == LEADERSHIP_LEADING && !replica->lacks;
 }
 
 static void make(struct sim *sim, uint32_t r)
@@ -165,7 +165,8 @@ static void fetched(struct sim *sim, uint32_t r)
 {
     struct replica *replica = replica_of(sim, r);
     const struct snapshot_file *found = &replica->snapshots.found;
-    if (file_at(sim, found) == NULL || one_in(sim, sim->scenario.snapshot_fails_in)) {
+    if (file_at(sim, found) == NULL || sim->now_us < replica->full_us ||
+        one_in(sim, sim->scenario.snapshot_fails_in)) {
         installed(sim, r, (struct leadership_position){.index = 0});
         return;
     }

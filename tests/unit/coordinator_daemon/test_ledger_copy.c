@@ -78,12 +78,15 @@ static void all_of_them_are_applied(void **state)
 {
     struct fixture *fixture = *state;
     struct store *store = fixture->copy.store;
-    assert_ok(
-        ledger_copy_apply(&fixture->copy, fixture->entries, 1, &fixture->error), &fixture->error);
+    size_t applied = 0;
+    assert_ok(ledger_copy_apply(&fixture->copy, fixture->entries, 1, &applied, &fixture->error),
+        &fixture->error);
     assert_applied(fixture, 1);
     assert_int_equal(store->ops->term(store).start, 3);
-    assert_ok(ledger_copy_apply(&fixture->copy, fixture->entries + 1, ENTRIES - 1, &fixture->error),
+    assert_ok(ledger_copy_apply(
+                  &fixture->copy, fixture->entries + 1, ENTRIES - 1, &applied, &fixture->error),
         &fixture->error);
+    assert_int_equal(applied, ENTRIES - 1);
     assert_applied(fixture, ENTRIES);
     assert_int_equal(store->ops->term(store).start, 4);
     char *text = store_text(store);
@@ -95,10 +98,13 @@ static void all_of_them_are_applied(void **state)
 static void one_that_is_refused_ends_it(void **state)
 {
     struct fixture *fixture = *state;
+    size_t applied = 0;
     const struct core_record unknown = record_watermark(9, 1, 7);
     put(fixture, 70, &unknown);
-    assert_error(ledger_copy_apply(&fixture->copy, fixture->entries, ENTRIES, &fixture->error),
+    assert_error(
+        ledger_copy_apply(&fixture->copy, fixture->entries, ENTRIES, &applied, &fixture->error),
         CADRE_INTERNAL, &fixture->error, "entry 71 of the log");
+    assert_int_equal(applied, 70);
     assert_applied(fixture, 70);
     char *text = store_text(fixture->copy.store);
     assert_non_null(strstr(text, " position 69 "));
@@ -108,10 +114,13 @@ static void one_that_is_refused_ends_it(void **state)
 static void one_that_cannot_be_read_ends_it(void **state)
 {
     struct fixture *fixture = *state;
+    size_t applied = 0;
     fixture->entries[3].bytes = "\x08\x63"; /* of format 99 */
     fixture->entries[3].size = 2;
-    assert_error(ledger_copy_apply(&fixture->copy, fixture->entries, ENTRIES, &fixture->error),
+    assert_error(
+        ledger_copy_apply(&fixture->copy, fixture->entries, ENTRIES, &applied, &fixture->error),
         CADRE_INVALID_ARGUMENT, &fixture->error, "entry 4 of the log");
+    assert_int_equal(applied, 3);
     assert_applied(fixture, 3);
 }
 

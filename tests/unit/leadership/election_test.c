@@ -96,6 +96,60 @@ static void test_who_left_is_taken_over_at_once(void **state)
     assert_int_equal(state_of(&fixture), LEADERSHIP_LEADING);
 }
 
+static void no_room(struct fixture *fixture, uint64_t index)
+{
+    fixture->applying = (struct leadership_position){0};
+    step(fixture, &(struct leadership_event){.type = LEADERSHIP_EVENT_NO_ROOM,
+                      .position = {.index = index, .term = index > 0, .hash = hash_at(index)}});
+}
+
+static void test_a_follower_without_room_does_not_take_over(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_begin(&fixture, 3);
+    fixture_start(&fixture);
+    answer_read(&fixture);
+    answer_read(&fixture);
+    no_room(&fixture, 1);
+    fixture.transcript[0] = '\0';
+    fixture.leader.left = true;
+    for (int i = 0; i < 5; i++) {
+        pass(&fixture, LEASE_US / 6);
+        expect(&fixture, "read after 1, no entries\n");
+        answer_read(&fixture);
+        expect(&fixture, "");
+    }
+    pass(&fixture, LEASE_US / 6);
+    expect(&fixture, "read after 1\n");
+    answer_read(&fixture);
+    expect(&fixture, "apply 2 to 3\n");
+    no_room(&fixture, 1);
+    pass(&fixture, 2 * LEASE_US);
+    answer_read(&fixture);
+    expect(&fixture, "read after 1\napply 2 to 3\n");
+    applied(&fixture);
+    expect(&fixture, "take over term 2 at 3\n");
+}
+
+static void test_who_took_over_and_has_no_room_leaves(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_begin(&fixture, 3);
+    fixture.leader.left = true;
+    fixture_start(&fixture);
+    answer_read(&fixture);
+    answer(&fixture);
+    answer_read(&fixture);
+    fixture.transcript[0] = '\0';
+    no_room(&fixture, 2);
+    expect(&fixture, "leave term 2\n");
+    answer(&fixture);
+    expect(&fixture, "step down\n");
+    assert_true(fixture.leader.left);
+}
+
 static struct fixture candidate(void)
 {
     struct fixture fixture;
@@ -225,6 +279,8 @@ int main(void)
         cmocka_unit_test(test_a_head_that_moves_is_not_taken_over),
         cmocka_unit_test(test_takeover_after_the_lease_as_received),
         cmocka_unit_test(test_who_left_is_taken_over_at_once),
+        cmocka_unit_test(test_a_follower_without_room_does_not_take_over),
+        cmocka_unit_test(test_who_took_over_and_has_no_room_leaves),
         cmocka_unit_test(test_an_unanswered_takeover_is_repeated_as_it_is),
         cmocka_unit_test(test_a_takeover_that_came_second_follows),
         cmocka_unit_test(test_the_cluster_is_created_once),

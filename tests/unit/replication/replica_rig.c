@@ -24,14 +24,18 @@ void append_more(struct owner *owner)
     }
 }
 
-static cadre_status on_apply(
-    void *user, const struct replica_entry *entries, size_t count, struct cadre_error *error)
+static cadre_status on_apply(void *user, const struct replica_entry *entries, size_t count,
+    size_t *ret_applied, struct cadre_error *error)
 {
     struct owner *owner = user;
     if (owner->apply_fails) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
+        return cadre_error_set(error, CADRE_DATA_LOSS, "the disk is broken");
     }
     for (size_t i = 0; i < count; i++) {
+        if (owner->entry_count == owner->room) {
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
+        }
+        *ret_applied = i + 1;
         size_t at = owner->entry_count++;
         assert_true(at < ENTRIES_MAX);
         assert_int_equal(entries[i].at.index, at + 1);
@@ -123,6 +127,14 @@ static void on_logged(void *user, uint64_t ticket)
     append_more(owner);
 }
 
+static void on_no_room(void *user, bool leads, const struct cadre_error *why)
+{
+    struct owner *owner = user;
+    assert_string_equal(why->text, "the disk is full");
+    owner->no_room++;
+    owner->left_for_room = leads;
+}
+
 static void on_suspend(void *user)
 {
     struct owner *owner = user;
@@ -165,6 +177,7 @@ static const struct replica_ops ops = {.apply = on_apply,
     .snapshot_stored = on_stored,
     .lead = on_lead,
     .logged = on_logged,
+    .no_room = on_no_room,
     .suspend = on_suspend,
     .resume = on_resume,
     .step_down = on_step_down,
@@ -225,6 +238,9 @@ int rig_open(void **state)
     assert_non_null(rig);
     assert_int_equal(rpc_loop_open(&rig->loop, NULL), CADRE_OK);
     rig->etcd = fake_open(rig->loop);
+    for (size_t i = 0; i < REPLICAS; i++) {
+        rig->owners[i].room = ENTRIES_MAX;
+    }
     *state = rig;
     return 0;
 }

@@ -22,7 +22,9 @@ struct owner {
     char name[8];
     struct replica_entry entries[ENTRIES_MAX];
     char texts[ENTRIES_MAX][32];
-    size_t entry_count;
+    size_t entry_count, room; /* for so many entries */
+    unsigned no_room;
+    bool left_for_room;
     struct replica_known known;
     bool knows, leads, suspended, stepped_down, refused, apply_fails;
     uint64_t lease_us;

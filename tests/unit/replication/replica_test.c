@@ -151,9 +151,56 @@ static void a_copy_that_cannot_be_written(void **state)
     first->appends_left = 1;
     append_more(first);
     run_until(first, has_ended);
-    assert_string_equal(first->text, "the disk is full");
+    assert_string_equal(first->text, "the disk is broken");
     assert_int_equal(first->logged, 0);
     assert_int_equal(replica_may_send_until_us(first->replica), 0);
+}
+
+static bool has_no_room(void *user)
+{
+    const struct owner *owner = user;
+    return owner->no_room > 0;
+}
+
+/* It leaves, so that another one need not wait for the lease. */
+static void a_leader_without_room(void **state)
+{
+    struct rig *rig = *state;
+    struct owner *first = &rig->owners[0];
+    owner_start(rig, 0);
+    run_until(first, leads);
+    first->room = first->entry_count + 1;
+    first->appends_left = 3;
+    append_more(first);
+    run_until(first, has_ended);
+    assert_true(first->left_for_room);
+    assert_string_equal(first->text, "it has left");
+    assert_int_equal(first->no_room, 1);
+    owner_start(rig, 1);
+    run_until(&rig->owners[1], leads);
+    assert_true(rig->owners[1].entry_count > first->entry_count);
+}
+
+/* It does not lead, although no other one does, and goes on when there is room. */
+static void a_follower_without_room(void **state)
+{
+    struct rig *rig = *state;
+    struct owner *first = &rig->owners[0];
+    struct owner *second = &rig->owners[1];
+    first->appends_left = 4;
+    owner_start(rig, 0);
+    run_until(first, is_done);
+    second->room = 2;
+    owner_start(rig, 1);
+    run_until(second, has_no_room);
+    assert_int_equal(second->entry_count, 2);
+    replica_leave(first->replica);
+    run_until(first, has_ended);
+    second->no_room = 0;
+    run_until(second, has_no_room); /* once more, a lease after the first time */
+    assert_false(second->leads || second->left_for_room || has_ended(second));
+    second->room = ENTRIES_MAX;
+    run_until(second, leads);
 }
 
 static void a_hello_that_is_ahead(void **state)
@@ -251,6 +298,8 @@ int main(void)
         TEST(an_etcd_that_was_put_back_is_refused),
         TEST(a_cluster_without_its_secret_is_refused),
         TEST(a_copy_that_cannot_be_written),
+        TEST(a_leader_without_room),
+        TEST(a_follower_without_room),
         TEST(a_hello_that_is_ahead),
         cmocka_unit_test(each_call_fails_once),
         cmocka_unit_test(memory_that_is_refused),
