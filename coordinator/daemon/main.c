@@ -264,7 +264,8 @@ static cadre_status check_alone(const struct store *store, struct cadre_error *e
 
 static cadre_status begin(struct daemon *daemon, struct store *store, struct cadre_error *error)
 {
-    static const struct shared_ledger_owner owner = {.lead = begin_leading, .step_down = step_down};
+    static const struct shared_ledger_owner owner = {
+        .lead = begin_leading, .read = daemon_read, .step_down = step_down};
     bool shared = daemon->options.ha.address != NULL;
     cadre_status status = shared ? CADRE_OK : check_alone(store, error);
     if (status == CADRE_OK && !shared) {

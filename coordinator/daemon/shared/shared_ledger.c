@@ -219,6 +219,7 @@ void shared_ledger_close(struct daemon *daemon)
     }
     /* libuv ends handles in reverse order, so this one frees the memory of all. */
     uv_close((uv_handle_t *)&shared->look, free_deferred);
+    shared_reader_close(shared);
     if (daemon->engine == NULL && shared->copy.store != NULL) {
         shared->copy.store->ops->close(shared->copy.store);
     }
