@@ -312,7 +312,7 @@ static void get_message(struct rpc_call *call, const void *data, size_t length, 
     if (!take_job_request(daemon, call, data, length, &job)) {
         return;
     }
-    if (shared_ledger_reader(daemon, call, &engine, &error) != CADRE_OK ||
+    if (shared_ledger_reader(daemon, &engine, &error) != CADRE_OK ||
         listing_job(engine, job, &info, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
@@ -350,7 +350,7 @@ static void history_message(struct rpc_call *call, const void *data, size_t leng
     struct cadre_error error = {0};
     wire_arena_reset(daemon->arena);
     if (wire_unpack_history_request(data, length, daemon->arena, &request, &error) != CADRE_OK ||
-        shared_ledger_reader(daemon, call, &engine, &error) != CADRE_OK ||
+        shared_ledger_reader(daemon, &engine, &error) != CADRE_OK ||
         engine_history(engine, &request, &response, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
@@ -371,7 +371,7 @@ static void list_message(struct rpc_call *call, const void *data, size_t length,
     struct job_info *jobs = NULL;
     struct list_jobs_response response;
     struct engine *engine = NULL;
-    if (shared_ledger_reader(daemon, call, &engine, &error) != CADRE_OK ||
+    if (shared_ledger_reader(daemon, &engine, &error) != CADRE_OK ||
         listing_jobs(engine, &listing, &jobs, &response, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
@@ -418,7 +418,7 @@ static void version_message(struct rpc_call *call, const void *data, size_t leng
     struct engine *engine = NULL;
     struct cadre_error error = {0};
     struct version_response response;
-    if (shared_ledger_reader(daemon, call, &engine, &error) != CADRE_OK) {
+    if (shared_ledger_reader(daemon, &engine, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }

@@ -49,8 +49,8 @@ cadre_status shared_ledger_admit(
 /* The engine that an admitted call of a client reads: that of this coordinator, or while it does
  * not lead one of its copy of the ledger, to be used until the loop has run again.
  * RESOURCE_EXHAUSTED, DATA_LOSS: the copy cannot be read. */
-cadre_status shared_ledger_reader(struct daemon *daemon, const struct rpc_call *call,
-    struct engine **ret_engine, struct cadre_error *error);
+cadre_status shared_ledger_reader(
+    struct daemon *daemon, struct engine **ret_engine, struct cadre_error *error);
 /* The end of a call: adds from which ledger it was answered, and how old that is. */
 void shared_ledger_mark(struct daemon *daemon, struct rpc_call *call, const char *method);
 /* Keeps a join that came while this coordinator does not lead, until it is known who does, or for a

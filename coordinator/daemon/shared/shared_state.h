@@ -17,6 +17,7 @@ struct shared_reader {
     struct engine *engine; /* NULL: no call has read lately */
     struct ledger_position at;
     uint64_t opened_us;   /* by clock_boot_us(), as all times here */
+    uint64_t reopen_us;   /* not before */
     uint64_t complete_us; /* then the log had no more than this */
 };
 
