@@ -54,6 +54,7 @@ static cadre_status open_client(
     client->timeout_us = options->timeout_us != 0 ? options->timeout_us : TIMEOUT_US;
     client->wait_timeout_us =
         options->wait_timeout_us != 0 ? options->wait_timeout_us : WAIT_TIMEOUT_US;
+    client->stale_age_us = options->stale_age_us;
     client->on_outage = options->on_outage;
     client->user = options->user;
     client->idle = true;

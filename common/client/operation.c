@@ -214,6 +214,35 @@ static bool wait_for_leader(struct operation *operation)
     return true;
 }
 
+/* What is answered from now on is no older than this answer. One of another cluster counts alone:
+ * nothing of this one is there. */
+static void note_position(struct cadre_client *client, const struct rpc_call *call)
+{
+    struct ledger_position position;
+    size_t length = 0;
+    const char *text = rpc_call_trailer(call, LEDGER_POSITION_KEY, &length);
+    if (text == NULL || !ledger_position_read(text, length, &position)) {
+        return;
+    }
+    if (position.cluster != client->seen.cluster ||
+        ledger_position_is_newer(&position, &client->seen)) {
+        client->seen = position;
+    }
+}
+
+static void note_age(struct cadre_client *client, const struct rpc_call *call)
+{
+    uint64_t ms = 0;
+    size_t length = 0;
+    const char *text = rpc_call_trailer(call, LEDGER_AGE_KEY, &length);
+    for (size_t i = 0; text != NULL && i < length && i < 12; i++) {
+        ms = ms * 10 + (uint64_t)(text[i] >= '0' && text[i] <= '9' ? text[i] - '0' : 0);
+    }
+    if (client->stale_age_us != NULL) {
+        *client->stale_age_us = ms * CADRE_US_PER_MS;
+    }
+}
+
 /* A coordinator that answered stays the one that is asked. */
 static void note_answer(struct operation *operation)
 {
@@ -270,6 +299,8 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     if (!ours && status != CADRE_UNAVAILABLE && status != CADRE_DEADLINE_EXCEEDED &&
         !operation->client->closing) {
         note_answer(operation);
+        note_position(operation->client, call);
+        note_age(operation->client, call);
     }
     if (operation->failed) {
         status = operation->error.code;
@@ -340,6 +371,21 @@ void operation_stop(struct operation *operation)
 
 /* ---- starting ---- */
 
+/* What goes with each call; returns how many. */
+static size_t describe_client(const struct cadre_client *client, char seen[LEDGER_POSITION_BYTES],
+    struct rpc_metadata ret_metadata[2])
+{
+    size_t count = 0;
+    if (client->seen.term > 0) {
+        ledger_position_write(&client->seen, seen);
+        ret_metadata[count++] = (struct rpc_metadata){.key = LEDGER_POSITION_KEY, .value = seen};
+    }
+    if (client->stale_age_us != NULL) {
+        ret_metadata[count++] = (struct rpc_metadata){.key = LEDGER_STALE_KEY, .value = "1"};
+    }
+    return count;
+}
+
 cadre_status operation_call(
     struct operation *operation, const struct operation_call *call, struct cadre_error *error)
 {
@@ -349,7 +395,11 @@ cadre_status operation_call(
     if (client->closing) {
         return cadre_error_set(error, CADRE_CANCELLED, "the client was closed");
     }
+    char seen[LEDGER_POSITION_BYTES];
+    struct rpc_metadata metadata[2];
     struct rpc_call_options options = {.path = call->path,
+        .metadata = metadata,
+        .metadata_count = describe_client(client, seen, metadata),
         .client_streams = call->client_streams,
         .server_streams = call->server_streams,
         .deadline_us = call->has_timeout ? clock_monotonic_us() + client->timeout_us : 0,

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "cadre/client.h"
+#include "common/model/ledger_position.h"
 #include "common/rpc/endpoints.h"
 #include "common/rpc/tls.h"
 #include "common/wire/wire.h"
@@ -29,11 +30,13 @@ struct cadre_client {
     bool connecting; /* cadre_client_connect() asks, which any coordinator's answer will do for */
     bool leaderless; /* it was answered by coordinators none of which leads */
     bool closing;
-    int poll_fd;       /* of cadre_client_fd(); -1: the program does not poll */
-    int timer_fd;      /* for the next call that is tried again */
-    char *version;     /* of the coordinator, by its last answer; or NULL */
-    bool request_ids;  /* it makes one job of a submission that is repeated */
-    bool in_outage;    /* on_outage(true) was the last call */
+    int poll_fd;                 /* of cadre_client_fd(); -1: the program does not poll */
+    int timer_fd;                /* for the next call that is tried again */
+    uint64_t *stale_age_us;      /* NULL: only the one that leads may answer */
+    struct ledger_position seen; /* the newest that it was answered from */
+    char *version;               /* of the coordinator, by its last answer; or NULL */
+    bool request_ids;            /* it makes one job of a submission that is repeated */
+    bool in_outage;              /* on_outage(true) was the last call */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };
 

@@ -83,8 +83,11 @@ void rpc_call_finish(struct rpc_call *call, cadre_status status, const char *tex
 /* Finishes with the code and text of an error. */
 void rpc_call_fail(struct rpc_call *call, const struct cadre_error *error);
 
-/* What is sent with the status, beside its text, under `key` (lower case): one a call, of printable
- * characters. Before rpc_call_finish(); afterwards it changes nothing. */
+#define RPC_TRAILERS_MAX 4
+
+/* What is sent with the status, beside its text, under `key` (lower case): at most RPC_TRAILERS_MAX
+ * a call, of different keys, of printable characters. Before rpc_call_finish() or in on_finish;
+ * afterwards it changes nothing. */
 void rpc_call_set_trailer(struct rpc_call *call, const char *key, const char *value);
 
 /* The last thing a unary method does: one message, then OK. */

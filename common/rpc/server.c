@@ -150,6 +150,8 @@ cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_opti
     server->method_count = options->method_count;
     server->methods = gpr_malloc(options->method_count * sizeof *server->methods + 1);
     server->calls_max = or_default(options->calls_max, CALLS_MAX);
+    server->on_finish = options->on_finish;
+    server->on_finish_user = options->on_finish_user;
     server->on_call_end = options->on_call_end;
     server->on_call_end_user = options->on_call_end_user;
     server->send_queue_bytes_max = or_default(options->send_queue_bytes_max, SEND_QUEUE_BYTES_MAX);

@@ -60,6 +60,10 @@ struct rpc_server_options {
     rpc_authorize_fn *authorize; /* called once a call, before its on_open; NULL: all clients may
                                   * call all methods */
     void *authorize_user;
+    /* NULL, or called within rpc_call_finish() for a call that was not refused: the last moment for
+     * rpc_call_set_trailer(). `path` is the method's. */
+    void (*on_finish)(struct rpc_call *call, const char *path, void *user);
+    void *on_finish_user;
     /* NULL, or called for each call that ended, after its on_closed: `path` is the method's of
      * the table, NULL of a call that was refused before it had one; CANCELLED: the client
      * disconnected, or its connection broke. */

@@ -27,8 +27,8 @@ struct rpc_server_call {
     int cancelled;
     grpc_status_code status;
     grpc_slice status_text;
-    grpc_metadata trailer; /* sent with the status */
-    size_t trailer_count;  /* 0 or 1 */
+    grpc_metadata trailers[RPC_TRAILERS_MAX]; /* sent with the status */
+    size_t trailer_count;
 };
 
 static struct rpc_server_call *server_call(struct rpc_call *call)
@@ -119,7 +119,7 @@ static size_t server_call_ending(struct rpc_call *base, grpc_op *ops)
     struct rpc_server_call *call = server_call(base);
     ops[0].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
     ops[0].data.send_status_from_server.status = call->status;
-    ops[0].data.send_status_from_server.trailing_metadata = &call->trailer;
+    ops[0].data.send_status_from_server.trailing_metadata = call->trailers;
     ops[0].data.send_status_from_server.trailing_metadata_count = call->trailer_count;
     ops[0].data.send_status_from_server.status_details = &call->status_text;
     return 1;
@@ -140,9 +140,9 @@ static void server_call_destroy(struct rpc_call *base)
     server->call_count--;
     grpc_metadata_array_destroy(&call->metadata);
     grpc_slice_unref(call->status_text);
-    if (call->trailer_count > 0) {
-        grpc_slice_unref(call->trailer.key);
-        grpc_slice_unref(call->trailer.value);
+    for (size_t i = 0; i < call->trailer_count; i++) {
+        grpc_slice_unref(call->trailers[i].key);
+        grpc_slice_unref(call->trailers[i].value);
     }
     gpr_free(call);
     rpc_server_call_freed(server);
@@ -289,6 +289,9 @@ void rpc_call_finish(struct rpc_call *base, cadre_status status, const char *tex
         return;
     }
     CADRE_ASSERT(status != CADRE_OK || !base->sends_one || base->sent_any);
+    if (call->method != NULL && call->server->on_finish != NULL) {
+        call->server->on_finish(base, call->method->path, call->server->on_finish_user);
+    }
     size_t length = text != NULL ? strlen(text) : 0;
     if (length > RPC_STATUS_TEXT_BYTES_MAX) {
         length = RPC_STATUS_TEXT_BYTES_MAX;
@@ -307,12 +310,12 @@ void rpc_call_set_trailer(struct rpc_call *base, const char *key, const char *va
     if (base->ending) {
         return;
     }
-    CADRE_ASSERT(call->trailer_count == 0);
-    call->trailer.key = grpc_slice_from_copied_string(key);
-    call->trailer.value = grpc_slice_from_copied_string(value);
-    CADRE_ASSERT(grpc_header_key_is_legal(call->trailer.key) != 0 &&
-                 grpc_header_nonbin_value_is_legal(call->trailer.value) != 0);
-    call->trailer_count = 1;
+    CADRE_ASSERT(call->trailer_count < RPC_TRAILERS_MAX);
+    grpc_metadata *trailer = &call->trailers[call->trailer_count++];
+    trailer->key = grpc_slice_from_copied_string(key);
+    trailer->value = grpc_slice_from_copied_string(value);
+    CADRE_ASSERT(grpc_header_key_is_legal(trailer->key) != 0 &&
+                 grpc_header_nonbin_value_is_legal(trailer->value) != 0);
 }
 
 void rpc_call_fail(struct rpc_call *call, const struct cadre_error *error)

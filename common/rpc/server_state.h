@@ -20,6 +20,8 @@ struct rpc_server {
     struct rpc_method *methods;
     size_t method_count;
     size_t calls_max, send_queue_bytes_max;
+    void (*on_finish)(struct rpc_call *call, const char *path, void *user);
+    void *on_finish_user;
     void (*on_call_end)(void *user, const char *path, cadre_status status);
     void *on_call_end_user;
     struct rpc_server_call *calls; /* all that are not freed yet */

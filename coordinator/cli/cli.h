@@ -99,6 +99,8 @@ struct cli_common {
     char *coordinator;
     struct rpc_tls_options tls;
     bool json;
+    bool stale;      /* of verbs with CLI_STALE_ROW: */
+    uint64_t age_us; /* how old the last answer may be */
 };
 
 /* Where the coordinator is, and the TLS files for it. */
@@ -115,6 +117,16 @@ struct cli_common {
     {                                                                                              \
         OPTION_ROW(FLAG, "json", struct cli_common, json, NULL, NULL), .group = "Options",         \
                                                                        .help = (text)              \
+    }
+
+#define CLI_STALE_ROW                                                                              \
+    {                                                                                              \
+        OPTION_ROW(FLAG, "stale", struct cli_common, stale, NULL, NULL),                           \
+            .group = "Options",                                                                    \
+            .help =                                                                                \
+                "Of several coordinators take the answer of any, also while none leads: from its " \
+                "copy of the ledger, perhaps an older state. How old is printed on standard "      \
+                "error.",                                                                          \
     }
 
 /* A verb in action: its table, its values (which begin with a struct cli_common), what was parsed.
@@ -165,6 +177,11 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
 /* The same without a message; cadre_error_message() has it. */
 cadre_status invocation_try_connect(const struct invocation *invocation,
     const cadre_client_options *options, cadre_client **ret_client);
+
+/* Says on standard error how old the last answer may be, if it is not of the coordinator that
+ * leads.
+ */
+void invocation_print_age(const struct invocation *invocation, cadre_client *client);
 
 /* The exit code after an answer was printed, or was not: then memory was out (reported here), or a
  * write to standard output failed (reported by invocation_end()). */

@@ -131,6 +131,7 @@ int verb_history(const struct cli *cli, int argc, char **argv)
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print JSON instead; its keys are stable. With --follow an event is a line."),
+        CLI_STALE_ROW,
         {OPTION_ROW(U64, "limit", struct history_options, limit, "N", NULL), .letter = 'n',
             .min = 1, .max = LIMIT_EVENTS,
             .help = "Only the newest N events; else all that are kept."},
@@ -169,6 +170,7 @@ int verb_history(const struct cli *cli, int argc, char **argv)
             code = options.follow ? history_follow(&invocation, client, &view)
                                   : history_show(&invocation, client, &view);
         }
+        invocation_print_age(&invocation, client);
         code = invocation_end(&invocation, code);
     }
     json_decref(view.events);

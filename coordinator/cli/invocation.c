@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/terminal.h"
 
@@ -113,10 +114,11 @@ const char *invocation_address(const struct invocation *invocation)
 cadre_status invocation_try_connect(const struct invocation *invocation,
     const cadre_client_options *options, cadre_client **ret_client)
 {
-    const struct cli_common *common = invocation->values;
+    struct cli_common *common = invocation->values;
     cadre_client_options own = options != NULL ? *options : (cadre_client_options){0};
     const struct cli *cli = invocation->cli;
     own.address = invocation_address(invocation);
+    own.stale_age_us = common->stale ? &common->age_us : NULL;
     own.tls_dir = choose_named(invocation, 1, cli->tls.dir, common->tls.dir);
     own.tls_cert = choose_named(invocation, 2, cli->tls.cert, common->tls.cert);
     own.tls_key = choose_named(invocation, 3, cli->tls.key, common->tls.key);
@@ -133,6 +135,16 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
         return false;
     }
     return true;
+}
+
+void invocation_print_age(const struct invocation *invocation, cadre_client *client)
+{
+    const struct cli_common *common = invocation->values;
+    if (common->age_us > 0) {
+        fprintf(stderr, "%s: as of %.1f s ago: the coordinator at %s does not lead\n",
+            invocation->table->program, (double)common->age_us / CADRE_US_PER_S,
+            cadre_client_address(client));
+    }
 }
 
 int invocation_print_status(const struct invocation *invocation, bool good)

@@ -29,7 +29,9 @@ static int queries_query(const struct cli *cli, const struct option_table *table
     if (invocation_open(&invocation, cli, table, values, argc, argv, &code) &&
         (table->positionals_max == 0 || invocation_job(&invocation, 0, &job, &code)) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
-        code = invocation_end(&invocation, act(&invocation, client, job));
+        code = act(&invocation, client, job);
+        invocation_print_age(&invocation, client);
+        code = invocation_end(&invocation, code);
     }
     cadre_client_release(client);
     invocation_close(&invocation);
@@ -71,6 +73,7 @@ int verb_jobs(const struct cli *cli, int argc, char **argv)
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print JSON instead, always of all jobs; its keys are stable."),
+        CLI_STALE_ROW,
         {OPTION_ROW(FLAG, "all", struct jobs_options, all, NULL, NULL), .letter = 'a',
             .help = "All jobs that the coordinator lists, not only those that have not ended and "
                     "the newest that have."},
@@ -122,6 +125,7 @@ int verb_job(const struct cli *cli, int argc, char **argv)
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+        CLI_STALE_ROW,
         {OPTION_ROW(FLAG, "shards", struct job_options, shards, NULL, NULL), .letter = 's',
             .help = "Which task reads which part of each distributed dataset, as the chief last "
                     "reported it: for a dataset that is shared out by files each file's reader and "

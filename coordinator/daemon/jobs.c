@@ -12,6 +12,7 @@
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/shared/shared_ledger.h"
 
 /* ---- calls that wait for their records ---- */
 
@@ -50,7 +51,7 @@ static void answer_job(struct daemon *daemon, struct rpc_call *call, struct job_
 {
     struct job_info info;
     struct cadre_error error = {0};
-    if (listing_job(daemon, job, &info, &error) != CADRE_OK) {
+    if (listing_job(daemon->engine, job, &info, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }
@@ -303,10 +304,21 @@ const struct rpc_server_ops drain_ops = {.on_message = drain_message, .on_closed
 
 static void get_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
+    struct daemon *daemon = user;
+    struct engine *engine = NULL;
+    struct cadre_error error = {0};
+    struct job_info info;
     struct job_id job;
-    if (take_job_request(user, call, data, length, &job)) {
-        answer_job(user, call, job);
+    if (!take_job_request(daemon, call, data, length, &job)) {
+        return;
     }
+    if (shared_ledger_reader(daemon, &engine, &error) != CADRE_OK ||
+        listing_job(engine, job, &info, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    DAEMON_SEND(daemon, call, job_info, &info);
+    rpc_call_finish(call, CADRE_OK, "");
 }
 
 const struct rpc_server_ops get_job_ops = {.on_message = get_message};
@@ -334,10 +346,12 @@ static void history_message(struct rpc_call *call, const void *data, size_t leng
     struct daemon *daemon = user;
     struct history_request request;
     struct history_response response;
+    struct engine *engine = NULL;
     struct cadre_error error = {0};
     wire_arena_reset(daemon->arena);
     if (wire_unpack_history_request(data, length, daemon->arena, &request, &error) != CADRE_OK ||
-        engine_history(daemon->engine, &request, &response, &error) != CADRE_OK) {
+        shared_ledger_reader(daemon, &engine, &error) != CADRE_OK ||
+        engine_history(engine, &request, &response, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }
@@ -356,7 +370,9 @@ static void list_message(struct rpc_call *call, const void *data, size_t length,
     const struct jobs_listing listing = {.limit = LIMIT_JOBS_LISTED};
     struct job_info *jobs = NULL;
     struct list_jobs_response response;
-    if (listing_jobs(daemon, &listing, &jobs, &response, &error) != CADRE_OK) {
+    struct engine *engine = NULL;
+    if (shared_ledger_reader(daemon, &engine, &error) != CADRE_OK ||
+        listing_jobs(engine, &listing, &jobs, &response, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }
@@ -399,8 +415,14 @@ static void version_message(struct rpc_call *call, const void *data, size_t leng
     (void)data;
     (void)length;
     struct daemon *daemon = user;
+    struct engine *engine = NULL;
+    struct cadre_error error = {0};
     struct version_response response;
-    listing_version(daemon, &response);
+    if (shared_ledger_reader(daemon, &engine, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    listing_version(daemon, engine, &response);
     DAEMON_SEND(daemon, call, version_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }

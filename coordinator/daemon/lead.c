@@ -52,11 +52,11 @@ static void on_checkpoint_dropped(
     daemon->references_dropped = true;
 }
 
-static cadre_status open_engine(struct daemon *daemon, struct store *store,
-    const struct engine_log *log, struct cadre_error *error)
+static struct engine_options engine_options_of(
+    const struct daemon *daemon, const struct engine_log *log)
 {
     const struct coordinator_options *options = &daemon->options;
-    struct engine_options engine_options = {.log = log,
+    return (struct engine_options){.log = log,
         .core = {.limits = {.workers_max = (uint32_t)options->workers_max,
                      .jobs_max = (uint32_t)options->jobs_max,
                      .tasks_max = (uint32_t)options->tasks_max},
@@ -74,6 +74,12 @@ static cadre_status open_engine(struct daemon *daemon, struct store *store,
         .keep_jobs = (uint32_t)options->keep_jobs,
         .sync_us = options->ledger_sync_us,
         .retry_us = LEDGER_RETRY_US};
+}
+
+static cadre_status open_engine(struct daemon *daemon, struct store *store,
+    const struct engine_log *log, struct cadre_error *error)
+{
+    struct engine_options engine_options = engine_options_of(daemon, log);
     if (RAND_bytes((unsigned char *)&engine_options.core.seed, sizeof engine_options.core.seed) !=
         1) {
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
@@ -86,6 +92,13 @@ static cadre_status open_engine(struct daemon *daemon, struct store *store,
         .checkpoint_dropped = on_checkpoint_dropped};
     return engine_open(
         &engine_options, store, &sink, daemon, clock_monotonic_us(), &daemon->engine, error);
+}
+
+cadre_status daemon_read(struct daemon *daemon, struct store *store, struct engine **ret_engine,
+    struct cadre_error *error)
+{
+    const struct engine_options options = engine_options_of(daemon, NULL);
+    return engine_open_reader(&options, store, clock_monotonic_us(), ret_engine, error);
 }
 
 /* Logs the jobs of before this start. */

@@ -13,4 +13,9 @@ struct daemon;
 cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struct engine_log *log,
     struct cadre_error *error);
 
+/* Opens an engine that shows what is in the store, for calls that read while another coordinator
+ * leads. */
+cadre_status daemon_read(struct daemon *daemon, struct store *store, struct engine **ret_engine,
+    struct cadre_error *error);
+
 #endif

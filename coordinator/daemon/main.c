@@ -143,6 +143,35 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
+/* ---- signals while it starts again ---- */
+
+static volatile sig_atomic_t ends_meanwhile;
+
+static void note_end(int number)
+{
+    (void)number;
+    ends_meanwhile = 1;
+}
+
+/* From the time at which the loop reads no signals any more. */
+static void take_signals(void (*handler)(int number))
+{
+    signal(SIGTERM, handler);
+    signal(SIGINT, handler);
+    signal(SIGHUP, SIG_IGN);
+}
+
+/* One that comes then is kept for the program that exec starts, until its loop reads signals. */
+static void keep_signals(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(how, &set, NULL);
+}
+
 static void on_sighup(uv_signal_t *handle, int number)
 {
     const struct daemon *daemon = handle->data;
@@ -168,6 +197,7 @@ static void start_handles(struct daemon *daemon)
     uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
     uv_signal_start(&daemon->sigint, on_signal, SIGINT);
     uv_signal_start(&daemon->sighup, on_sighup, SIGHUP);
+    keep_signals(SIG_UNBLOCK);
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
 }
 
@@ -215,6 +245,7 @@ static void step_down(struct daemon *daemon, const char *text)
         return;
     }
     daemon->starts_again = true;
+    take_signals(note_end);
     rpc_loop_stop(daemon->loop);
 }
 
@@ -238,7 +269,8 @@ static cadre_status check_alone(
 
 static cadre_status begin(struct daemon *daemon, struct store *store, struct cadre_error *error)
 {
-    static const struct shared_ledger_owner owner = {.lead = begin_leading, .step_down = step_down};
+    static const struct shared_ledger_owner owner = {
+        .lead = begin_leading, .read = daemon_read, .step_down = step_down};
     bool shared = daemon->options.ha.address != NULL;
     cadre_status status = shared ? CADRE_OK : check_alone(daemon, store, error);
     if (status == CADRE_OK && !shared) {
@@ -303,9 +335,7 @@ static void close_daemon(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->sighup, NULL);
         rpc_tls_close(daemon->tls);
         notifier_close(&daemon->notifier);
-        signal(SIGTERM, SIG_IGN); /* a second one changes nothing */
-        signal(SIGINT, SIG_IGN);
-        signal(SIGHUP, SIG_IGN);
+        take_signals(daemon->starts_again ? note_end : SIG_IGN); /* a second one changes nothing */
         rpc_loop_close(daemon->loop);
     }
     rpc_health_close(daemon->health);
@@ -394,6 +424,11 @@ static int daemon_main_run(void *user)
 /* A coordinator that was replaced keeps nothing of what it had decided: it starts as a follower. */
 static int start_again(char **argv)
 {
+    keep_signals(SIG_BLOCK);
+    if (ends_meanwhile != 0) {
+        log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);
+        return 0;
+    }
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     signal(SIGHUP, SIG_DFL);

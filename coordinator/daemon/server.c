@@ -162,6 +162,11 @@ static cadre_status may_call(
     return status;
 }
 
+static void on_finish(struct rpc_call *call, const char *path, void *user)
+{
+    shared_ledger_mark(user, call, path);
+}
+
 static cadre_status open_server(struct daemon *daemon,
     void (*on_call_end)(void *user, const char *path, cadre_status status),
     struct cadre_error *error)
@@ -180,6 +185,8 @@ static cadre_status open_server(struct daemon *daemon,
         .tls = daemon->tls,
         .authorize = may_call,
         .authorize_user = daemon,
+        .on_finish = on_finish,
+        .on_finish_user = daemon,
         .on_call_end = on_call_end,
         .on_call_end_user = daemon};
     return rpc_server_open(daemon->loop, &options, &daemon->server, error);

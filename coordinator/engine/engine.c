@@ -178,6 +178,15 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     return CADRE_OK;
 }
 
+cadre_status engine_open_reader(const struct engine_options *options, struct store *store,
+    uint64_t now_us, struct engine **ret_engine, struct cadre_error *error)
+{
+    static const struct engine_sink nothing;
+    CADRE_TRY(engine_open(options, store, &nothing, NULL, now_us, ret_engine, error));
+    (*ret_engine)->reads_only = true;
+    return CADRE_OK;
+}
+
 struct term engine_term(const struct engine *engine)
 {
     return engine->term;
@@ -199,7 +208,7 @@ void engine_close(struct engine *engine)
     if (engine == NULL) {
         return;
     }
-    if (engine->store != NULL) {
+    if (engine->store != NULL && !engine->reads_only) {
         engine->store->ops->close(engine->store);
     }
     directory_entry_free(engine->submitting);

@@ -68,6 +68,10 @@ struct engine_sink {
 cadre_status engine_open(const struct engine_options *options, struct store *store,
     const struct engine_sink *sink, void *user, uint64_t now_us, struct engine **ret_engine,
     struct cadre_error *error);
+/* The state as it is in the store, for readers alone: it has no events and no flush, and leaves the
+ * store to its owner, who must not close it first. What the store is given later is not in it. */
+cadre_status engine_open_reader(const struct engine_options *options, struct store *store,
+    uint64_t now_us, struct engine **ret_engine, struct cadre_error *error);
 /* Accepts NULL. */
 void engine_close(struct engine *engine);
 

@@ -108,7 +108,8 @@ struct engine {
     size_t surplus_count;
     size_t surplus_capacity;
     struct turn_removals removals;
-    bool sending; /* in the sink: no event is allowed now */
+    bool sending;    /* in the sink: no event is allowed now */
+    bool reads_only; /* of engine_open_reader() */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
     struct job_id *changed;             /* jobs whose watchers are notified, once, in this turn */

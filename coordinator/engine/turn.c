@@ -314,6 +314,7 @@ static void send_turn(struct engine *engine)
 
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error)
 {
+    CADRE_ASSERT(!engine->reads_only);
     engine->now_us = now_us;
     if (engine->broken != CADRE_OK) {
         *error = engine->broken_error;

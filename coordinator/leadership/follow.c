@@ -29,6 +29,7 @@ void follow_head(
     leadership->has_store = true;
     leadership->leader = *leader;
     leadership->head = *head;
+    leadership->head_read_us = leadership->read.sent_us;
     leadership->takes_over_now = leader->left;
     if (!same) {
         wait_again(leadership);

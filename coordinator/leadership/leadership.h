@@ -342,6 +342,8 @@ struct leadership_view {
     struct log_head head;
     struct leadership_position
         applied;            /* through the log; of a leader: at the end of CATCHING_UP */
+    uint64_t complete_us;   /* of a follower: at this time nothing was in the log that `applied`
+                               lacks;   0: not known */
     bool no_space;          /* the last attempt of a transaction failed by etcd's alarm
                                NOSPACE */
     uint64_t unanswered_us; /* since when the transaction in flight has no answer;

@@ -63,6 +63,7 @@ struct leadership {
     bool has_store;
     struct log_leader leader; /* as read or written last */
     struct log_head head;
+    uint64_t head_read_us; /* of a follower: when the read that showed it was sent */
     uint64_t take_over_us; /* when the head was unchanged for long enough (HA2) */
     bool takes_over_now;   /* the leader has left */
 

@@ -200,6 +200,9 @@ void leadership_show(const struct leadership *leadership, struct leadership_view
         .leader = leadership->leader,
         .head = leadership->head,
         .applied = leadership->applied,
+        .complete_us = leadership->has_store && leadership->applied.index == leadership->head.index
+                           ? leadership->head_read_us
+                           : 0,
         .no_space = guarded->no_space,
         .unanswered_us = guarded->in_flight ? guarded->first_sent_us : NEVER,
         .text = leadership_has_ended(leadership) ? leadership->text : ""};

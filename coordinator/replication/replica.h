@@ -129,8 +129,8 @@ void replica_stand(struct replica *replica);
 uint64_t replica_may_send_until_us(const struct replica *replica);
 /* Ends in order: what was appended is logged first; then step_down(). */
 void replica_leave(struct replica *replica);
-/* A worker's hello names a higher term than this leader's, or its term and a higher index; a task's
- * generation above the ledger's is (own term, UINT64_MAX). */
+/* A worker's hello names a higher term than this leader's, or its term and a higher index; another
+ * leadership of the same term is (own term, UINT64_MAX). */
 void replica_hello_ahead(struct replica *replica, uint64_t term, uint64_t index);
 /* The answer to fetch_snapshot(); index 0: none could be had, and it is asked for again. */
 void replica_snapshot_installed(

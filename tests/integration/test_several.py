@@ -291,6 +291,19 @@ def refused(daemon):
     return daemon.log()
 
 
+def test_a_leader_that_was_replaced_is_ended():
+    """SIGTERM comes while it starts again as a follower."""
+    with Several(workers=0) as cluster:
+        for _ in range(3):
+            leader = cluster.leader()
+            leader.signal(signal.SIGSTOP)
+            cluster.follow(but=leader)
+            leader.signal(signal.SIGCONT)
+            wait_for("it is replaced", lambda: "takes no part any more" in leader.log())
+            leader.stop()
+            leader.start()
+
+
 def test_a_restored_etcd_is_seeded_again():
     with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2, allowed=7)

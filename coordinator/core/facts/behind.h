@@ -3,7 +3,12 @@
  * an older copy was put back. What the ledger would decide contradicts what the tasks have
  * received, so the job waits: nothing is decided or sent for it, no deadline of it runs, and its
  * tasks keep their state, until a client cancels it or the coordinator is started with a newer
- * ledger (protocol, rule 30). Ends of its tasks are recorded as always. */
+ * ledger (protocol, rule 30). Ends of its tasks are recorded as always.
+ *
+ * With a shared log the same holds for one that etcd has lost entries of (rule HA12). A leader that
+ * was replaced, and so has an older ledger, ends no task either: what ends one waits for an append,
+ * which fails and shows that another one leads. The coordinator takes part all the same, because
+ * with a restored etcd that was accepted there are such tasks, and the other jobs go on. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_BEHIND_H
 #define CADRE_COORDINATOR_CORE_FACTS_BEHIND_H
 

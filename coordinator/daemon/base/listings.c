@@ -16,9 +16,9 @@ static cadre_status no_memory(struct cadre_error *error)
 /* ---- jobs ---- */
 
 cadre_status listing_job(
-    struct daemon *daemon, struct job_id job, struct job_info *ret_info, struct cadre_error *error)
+    struct engine *engine, struct job_id job, struct job_info *ret_info, struct cadre_error *error)
 {
-    if (!engine_job_info(daemon->engine, job, ret_info)) {
+    if (!engine_job_info(engine, job, ret_info)) {
         return cadre_error_set(
             error, CADRE_NOT_FOUND, "there is no job %" PRIu64 ": see `cadre jobs`", job.n);
     }
@@ -33,10 +33,10 @@ static bool is_listed(const struct jobs_listing *listing, const struct engine_jo
 }
 
 /* The index of the next listed job from `*at` on; false: there is none. */
-static bool find_listed(struct daemon *daemon, const struct jobs_listing *listing, uint32_t *at)
+static bool find_listed(struct engine *engine, const struct jobs_listing *listing, uint32_t *at)
 {
     struct engine_job_brief job;
-    while (engine_job_brief_at(daemon->engine, *at, &job)) {
+    while (engine_job_brief_at(engine, *at, &job)) {
         if (is_listed(listing, &job)) {
             return true;
         }
@@ -45,7 +45,7 @@ static bool find_listed(struct daemon *daemon, const struct jobs_listing *listin
     return false;
 }
 
-cadre_status listing_jobs(struct daemon *daemon, const struct jobs_listing *listing,
+cadre_status listing_jobs(struct engine *engine, const struct jobs_listing *listing,
     struct job_info **ret_jobs, struct list_jobs_response *ret_response, struct cadre_error *error)
 {
     struct job_info *jobs = calloc(listing->limit + 1U, sizeof *jobs);
@@ -54,11 +54,11 @@ cadre_status listing_jobs(struct daemon *daemon, const struct jobs_listing *list
     }
     uint32_t count = 0;
     uint32_t at = 0;
-    bool more = find_listed(daemon, listing, &at);
-    while (more && count < listing->limit && engine_job_at(daemon->engine, at, &jobs[count])) {
+    bool more = find_listed(engine, listing, &at);
+    while (more && count < listing->limit && engine_job_at(engine, at, &jobs[count])) {
         count++;
         at++;
-        more = find_listed(daemon, listing, &at);
+        more = find_listed(engine, listing, &at);
     }
     *ret_jobs = jobs;
     *ret_response = (struct list_jobs_response){.jobs = jobs, .count = count, .more = more};
@@ -116,7 +116,8 @@ cadre_status listing_workers(struct daemon *daemon, const struct workers_listing
 
 /* ---- all ---- */
 
-void listing_version(struct daemon *daemon, struct version_response *ret_response)
+void listing_version(
+    const struct daemon *daemon, struct engine *engine, struct version_response *ret_response)
 {
     *ret_response = (struct version_response){.version = CADRE_VERSION,
         .agent_protocol = AGENT_PROTOCOL_VERSION,
@@ -124,12 +125,12 @@ void listing_version(struct daemon *daemon, struct version_response *ret_respons
         .started_us = daemon->started_us,
         .request_ids = true};
     struct engine_job_brief job;
-    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &job); i++) {
+    for (uint32_t i = 0; engine_job_brief_at(engine, i, &job); i++) {
         ret_response->jobs_live += job_state_is_final(job.state) ? 0 : 1;
     }
     struct worker_info worker;
     uint32_t cursor = 0;
-    while (engine_worker_next(daemon->engine, &cursor, &worker)) {
+    while (engine_worker_next(engine, &cursor, &worker)) {
         ret_response->workers += worker.connected ? 1 : 0;
     }
 }

@@ -12,7 +12,7 @@ struct daemon;
 
 /* A job with its tasks. NOT_FOUND: there is none of this number. */
 cadre_status listing_job(
-    struct daemon *daemon, struct job_id job, struct job_info *ret_info, struct cadre_error *error);
+    struct engine *engine, struct job_id job, struct job_info *ret_info, struct cadre_error *error);
 
 struct jobs_listing {
     uint32_t limit;       /* at most LIMIT_JOBS_LISTED */
@@ -23,7 +23,7 @@ struct jobs_listing {
 };
 
 /* The jobs, newest first; *ret_jobs is to be freed. RESOURCE_EXHAUSTED: no memory. */
-cadre_status listing_jobs(struct daemon *daemon, const struct jobs_listing *listing,
+cadre_status listing_jobs(struct engine *engine, const struct jobs_listing *listing,
     struct job_info **ret_jobs, struct list_jobs_response *ret_response, struct cadre_error *error);
 
 struct workers_listing {
@@ -39,7 +39,8 @@ cadre_status listing_workers(struct daemon *daemon, const struct workers_listing
     struct cadre_error *error);
 
 /* Its version, since when it runs, how much it has. */
-void listing_version(struct daemon *daemon, struct version_response *ret_response);
+void listing_version(
+    const struct daemon *daemon, struct engine *engine, struct version_response *ret_response);
 
 /* This coordinator, which leads: it shares its ledger with no other. The texts are the daemon's. */
 void listing_leader(struct daemon *daemon, struct leader_response *ret_response);

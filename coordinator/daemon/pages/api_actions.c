@@ -103,7 +103,7 @@ void api_cancel(const struct api_request *api)
     struct job_id job;
     struct job_info info;
     if (take_body(api, NULL, &error) != CADRE_OK || api_job_id(api, &job, &error) != CADRE_OK ||
-        listing_job(api->daemon, job, &info, &error) != CADRE_OK) {
+        listing_job(api->daemon->engine, job, &info, &error) != CADRE_OK) {
         api_fail(api, &error);
         return;
     }

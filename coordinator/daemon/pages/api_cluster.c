@@ -11,7 +11,7 @@
 void api_version(const struct api_request *api)
 {
     struct version_response response;
-    listing_version(api->daemon, &response);
+    listing_version(api->daemon, api->daemon->engine, &response);
     cadre_coordinator_version *version = view_version_new(&response, NULL);
     json_t *json = version != NULL ? json_object() : NULL;
     json_object_set_new(json, "coordinator", version != NULL ? json_of_coordinator(version) : NULL);

@@ -83,7 +83,7 @@ static void answer_job(const struct api_request *api, json_of_fn json_of)
     struct job_id id;
     struct job_info info;
     if (api_job_id(api, &id, &error) != CADRE_OK ||
-        listing_job(api->daemon, id, &info, &error) != CADRE_OK) {
+        listing_job(api->daemon->engine, id, &info, &error) != CADRE_OK) {
         api_fail(api, &error);
         return;
     }

@@ -49,7 +49,7 @@ void api_jobs(const struct api_request *api)
     struct job_info *jobs = NULL;
     struct list_jobs_response response;
     if (take_listing(http_request_target(api->request), &listing, &error) != CADRE_OK ||
-        listing_jobs(api->daemon, &listing, &jobs, &response, &error) != CADRE_OK) {
+        listing_jobs(api->daemon->engine, &listing, &jobs, &response, &error) != CADRE_OK) {
         api_fail(api, &error);
         return;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Calls that come to a coordinator of several: which it may take, and who is named instead. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -45,6 +46,7 @@ static void on_look(uv_timer_t *timer)
     replica_show(shared->replica, &view);
     const struct log_head *head = &view.core.head;
     look_at_etcd(shared, &view);
+    shared_reader_look(shared, &view);
     if (head->term != shared->head.term || head->index != shared->head.index ||
         head->beat != shared->head.beat) {
         shared->head = *head;
@@ -90,6 +92,32 @@ static cadre_status refuse_unknown(
         daemon->shared->name, trouble[0] != '\0' ? ", because " : "", trouble);
 }
 
+/* Rule HA15: a coordinator that was replaced, or has an etcd that was put back. */
+static cadre_status refuse_older(const struct shared_ledger *shared, struct rpc_call *call,
+    const struct ledger_position *seen, struct cadre_error *error)
+{
+    struct ledger_position own;
+    shared_reader_position(shared, &own);
+    rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "the coordinator %s has the ledger up to entry %" PRIu64 " of term %" PRIu64
+        ", and this client was answered from entry %" PRIu64 " of term %" PRIu64
+        ": another one leads, or etcd was restored: look at `cadre coordinators`; a new client is "
+        "answered from the ledger that there is",
+        shared->name, own.index, own.term, seen->index, seen->term);
+}
+
+/* Of the one that leads. */
+static cadre_status check_seen(
+    const struct shared_ledger *shared, struct rpc_call *call, struct cadre_error *error)
+{
+    struct ledger_position seen, own;
+    shared_reader_seen(call, &seen);
+    shared_reader_position(shared, &own);
+    return ledger_position_is_newer(&seen, &own) ? refuse_older(shared, call, &seen, error)
+                                                 : CADRE_OK;
+}
+
 cadre_status shared_ledger_admit(
     struct daemon *daemon, struct rpc_call *call, const char *method, struct cadre_error *error)
 {
@@ -101,6 +129,9 @@ cadre_status shared_ledger_admit(
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the coordinator starts: try again");
     }
     if (daemon->engine != NULL && !shared->left && shared_ledger_may_send(daemon)) {
+        return check_seen(shared, call, error);
+    }
+    if (shared_reader_admits(shared, call, method)) {
         return CADRE_OK;
     }
     if (shared->refused[0] != '\0') {

@@ -78,6 +78,7 @@ static void on_store_known(void *user, const struct replica_known *known)
 static cadre_status on_discard(void *user, struct cadre_error *error)
 {
     struct shared_ledger *shared = user;
+    shared_reader_close(shared);
     return ledger_copy_discard(&shared->copy, error);
 }
 
@@ -106,6 +107,7 @@ static void on_fetched(void *user, const struct replica_snapshot *snapshot, cons
     struct shared_ledger *shared = user;
     struct leadership_position at = snapshot->at;
     struct cadre_error error = *fetched;
+    shared_reader_close(shared);
     if (error.code != CADRE_OK ||
         ledger_copy_install(&shared->copy, path, snapshot, &shared->known, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "ledger",
@@ -163,6 +165,7 @@ static void on_lead(void *user, uint64_t term)
     struct replica_view view;
     replica_show(shared->replica, &view);
     shared->leader[0] = '\0';
+    shared_reader_close(shared);
     shared_log_begin(shared, term);
     note_in_file(shared, view.core.nonce);
     log_event(LOG_LEVEL_INFO, "ledger", "this coordinator leads", LOG_U64("term", term),

@@ -280,6 +280,7 @@ void shared_ledger_close(struct daemon *daemon)
     uv_close((uv_handle_t *)&shared->look, free_deferred);
     snapshot_files_close(shared->snapshots); /* before the store that it copies */
     shared->snapshots = NULL;
+    shared_reader_close(shared);
     if (daemon->engine == NULL && shared->copy.store != NULL) {
         shared->copy.store->ops->close(shared->copy.store);
     }

@@ -16,6 +16,9 @@
 struct shared_ledger_owner {
     /* Opens the engine over the store, with the log, and begins. The store is the engine's then. */
     void (*lead)(struct daemon *daemon, struct store *store, const struct engine_log *log);
+    /* Opens an engine over the store for readers; the store stays the caller's. */
+    cadre_status (*read)(struct daemon *daemon, struct store *store, struct engine **ret_engine,
+        struct cadre_error *error);
     /* Closes all and starts again by exec, or ends, if that was asked for. */
     void (*step_down)(struct daemon *daemon, const char *text);
 };
@@ -38,10 +41,18 @@ void shared_ledger_turn(struct daemon *daemon);
 bool shared_ledger_may_send(const struct daemon *daemon);
 
 /* Whether this coordinator may take the call: OK; or UNAVAILABLE, with the address of the one that
- * leads as the call's trailer where it is known. A worker's join while it is not known who
- * leads is taken, too: shared_ledger_wait(). */
+ * leads as the call's trailer where it is known. A client that was answered from a newer ledger
+ * than this one is answered by no other (rule HA15); one that takes old answers is answered by
+ * each. A worker's join while it is not known who leads is taken, too: shared_ledger_wait(). */
 cadre_status shared_ledger_admit(
     struct daemon *daemon, struct rpc_call *call, const char *method, struct cadre_error *error);
+/* The engine that an admitted call of a client reads: that of this coordinator, or while it does
+ * not lead one of its copy of the ledger, to be used until the loop has run again.
+ * RESOURCE_EXHAUSTED, DATA_LOSS: the copy cannot be read. */
+cadre_status shared_ledger_reader(
+    struct daemon *daemon, struct engine **ret_engine, struct cadre_error *error);
+/* The end of a call: adds from which ledger it was answered, and how old that is. */
+void shared_ledger_mark(struct daemon *daemon, struct rpc_call *call, const char *method);
 /* Keeps a join that came while this coordinator does not lead, until it is known who does, or for a
  * while. False: it leads, and the call is to be handled. */
 bool shared_ledger_wait(struct daemon *daemon, struct rpc_call *call);

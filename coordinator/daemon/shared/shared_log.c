@@ -45,6 +45,7 @@ void shared_log_begin(struct shared_ledger *shared, uint64_t term)
 {
     struct replica_view view;
     replica_show(shared->replica, &view);
+    shared->daemon->log_index = view.core.head.index;
     shared->log = (struct engine_log){.user = shared,
         .term = {.cluster = shared->known.cluster_id.low,
             .start = term,

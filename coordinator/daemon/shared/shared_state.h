@@ -3,6 +3,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_SHARED_STATE_H
 #define CADRE_COORDINATOR_DAEMON_SHARED_STATE_H
 
+#include "common/model/ledger_position.h"
 #include "coordinator/daemon/shared/ledger_copy.h"
 #include "coordinator/daemon/shared/shared_etcd.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
@@ -11,10 +12,21 @@
 #include "coordinator/daemon/shared/waiting_joins.h"
 #include "coordinator/replication/resign.h"
 
+/* Of a coordinator that does not lead: what calls read (shared_reader.c). */
+struct shared_reader {
+    struct engine *engine; /* NULL: no call has read lately */
+    struct ledger_position at;
+    uint64_t opened_us;   /* by clock_boot_us(), as all times here */
+    uint64_t reopen_us;   /* not before */
+    uint64_t complete_us; /* then the log had no more than this */
+};
+
 struct shared_ledger {
     struct daemon *daemon;
     struct shared_ledger_owner owner;
     struct ledger_copy copy;
+    struct shared_reader reader;
+    uint64_t complete_us; /* the newest time at which the copy was known to have all of the log */
     struct shared_etcd etcd;
     struct replica *replica;
     struct replica_known known;
@@ -52,6 +64,20 @@ void shared_note_leading(struct shared_ledger *shared, bool may);
 extern const struct replica_ops shared_replica_ops;
 extern const struct shared_members_owner shared_members_table;
 struct snapshot_files_owner shared_snapshot_owner(struct shared_ledger *shared);
+
+/* shared_reader.c: closes what calls read: the copy is about to be another's. */
+void shared_reader_close(struct shared_ledger *shared);
+/* shared_reader.c: closes it if no call has read lately; called now and then. */
+void shared_reader_look(struct shared_ledger *shared, const struct replica_view *view);
+/* shared_reader.c: whether a coordinator that does not lead, or cannot know whether it does, may
+ * answer this call: OK, and it has applied what its client has seen. */
+bool shared_reader_admits(
+    const struct shared_ledger *shared, const struct rpc_call *call, const char *method);
+/* shared_reader.c: the newest that the client of the call was answered from; term 0: none. */
+void shared_reader_seen(const struct rpc_call *call, struct ledger_position *ret_seen);
+/* shared_reader.c: the newest that this coordinator has. */
+void shared_reader_position(
+    const struct shared_ledger *shared, struct ledger_position *ret_position);
 
 /* shared_calls.c: looks at the head of the log by a timer, which the caller closes. */
 void shared_calls_begin(struct shared_ledger *shared);

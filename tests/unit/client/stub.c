@@ -4,11 +4,48 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/model/ledger_position.h"
+
+/* One of several coordinators: each call says from what its client was answered before. */
+static cadre_status note_metadata(
+    struct rpc_call *call, const char *method, void *user, struct cadre_error *error)
+{
+    struct stub *stub = user;
+    size_t length = 0;
+    (void)method;
+    (void)error;
+    pthread_mutex_lock(&stub->lock);
+    const char *ledger = rpc_call_metadata(call, LEDGER_POSITION_KEY, &length);
+    snprintf(stub->seen.ledger, sizeof stub->seen.ledger, "%.*s", (int)length,
+        ledger != NULL ? ledger : "");
+    stub->seen.stale = rpc_call_metadata(call, LEDGER_STALE_KEY, &length) != NULL;
+    pthread_mutex_unlock(&stub->lock);
+    return CADRE_OK;
+}
+
+static void mark_answer(struct rpc_call *call, const char *path, void *user)
+{
+    struct stub *stub = user;
+    (void)path;
+    pthread_mutex_lock(&stub->lock);
+    if (stub->ledger != NULL) {
+        rpc_call_set_trailer(call, LEDGER_POSITION_KEY, stub->ledger);
+    }
+    if (stub->age != NULL) {
+        rpc_call_set_trailer(call, LEDGER_AGE_KEY, stub->age);
+    }
+    pthread_mutex_unlock(&stub->lock);
+}
+
 static void *serve(void *user)
 {
     struct stub *stub = user;
     struct rpc_method methods[STUB_METHODS_MAX];
-    struct rpc_server_options options = {.methods = methods};
+    struct rpc_server_options options = {.methods = methods,
+        .authorize = note_metadata,
+        .authorize_user = stub,
+        .on_finish = mark_answer,
+        .on_finish_user = stub};
     options.method_count = stub_methods(stub, methods);
     struct cadre_error error = {0};
     cadre_status status = rpc_loop_open(&stub->loop, &error);

@@ -63,6 +63,8 @@ struct stub_seen {
     int drains;
     uint64_t tail_bytes; /* of the last */
     bool follow;
+    char ledger[64]; /* what the newest call says that its client was answered from; "": nothing */
+    bool stale;      /* it takes old answers */
 };
 
 struct stub {
@@ -80,6 +82,8 @@ struct stub {
     bool request_ids;         /* it knows them, as it says when a client connects */
     int submit_losses;        /* so many of the next answers are lost */
     cadre_status watch_fails; /* and Logs */
+    const char *ledger;       /* what answers say that they were made from; NULL: nothing */
+    const char *age;          /* and how old that is */
     char address[160];
 };
 

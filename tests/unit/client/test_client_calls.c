@@ -420,6 +420,64 @@ static void running_ends_at_its_time_and_when_woken(void **state)
     assert_int_equal(completion.status, CADRE_CANCELLED);
 }
 
+static void says(struct world *world, const char *ledger, const char *age)
+{
+    pthread_mutex_lock(&world->stub.lock);
+    world->stub.ledger = ledger;
+    world->stub.age = age;
+    pthread_mutex_unlock(&world->stub.lock);
+}
+
+/* Makes a call; with it `sent` is to go, and the answer is made from `ledger`. */
+static void answered_from(struct world *world, const char *ledger, const char *sent)
+{
+    cadre_job *job = NULL;
+    says(world, ledger, NULL);
+    assert_int_equal(cadre_client_job(world->client, 7, &job, NULL), CADRE_OK);
+    cadre_result_release(job);
+    assert_string_equal(stub_seen(&world->stub).ledger, sent);
+}
+
+static void the_newest_ledger_goes_with_each_call(void **state)
+{
+    struct world *world = *state;
+    cadre_job *job = NULL;
+    answered_from(world, "5.2.90", "");
+    answered_from(world, "5.2.100", "5.2.90");
+    answered_from(world, "5.2.99", "5.2.100"); /* which a coordinator never says */
+    answered_from(world, "5.3.7", "5.2.100");
+    answered_from(world, "5.2.200", "5.3.7");
+    answered_from(world, NULL, "5.3.7");
+    answered_from(world, "6.1.1", "5.3.7");
+    answered_from(world, "6.1", "6.1.1"); /* it is of another cluster, which counts alone */
+    answered_from(world, "6.1.99999999999999999999", "6.1.1");
+    says(world, "6.1.8", NULL);
+    assert_int_equal(cadre_client_job(world->client, JOB_NONE, &job, NULL), CADRE_NOT_FOUND);
+    answered_from(world, NULL, "6.1.8"); /* that there was none is an answer, too */
+}
+
+static void an_old_answer_says_its_age(void **state)
+{
+    struct world *world = *state;
+    cadre_job_list *jobs = NULL;
+    cadre_client *client = NULL;
+    uint64_t age_us = 1;
+    const cadre_client_options options = {.address = world->stub.address, .stale_age_us = &age_us};
+    assert_false(stub_seen(&world->stub).stale);
+    assert_int_equal(cadre_client_connect(&options, &client), CADRE_OK);
+    assert_int_equal(age_us, 0);
+    says(world, "5.2.90", "1500");
+    assert_int_equal(cadre_client_jobs(client, &jobs, NULL), CADRE_OK);
+    cadre_result_release(jobs);
+    assert_true(stub_seen(&world->stub).stale);
+    assert_int_equal(age_us, 1500000);
+    says(world, "5.2.90", NULL);
+    assert_int_equal(cadre_client_jobs(client, &jobs, NULL), CADRE_OK);
+    cadre_result_release(jobs);
+    assert_int_equal(age_us, 0);
+    cadre_client_release(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +506,9 @@ int main(void)
             callbacks_may_start_calls_but_not_block, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             running_ends_at_its_time_and_when_woken, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            the_newest_ledger_goes_with_each_call, open_world, close_world),
+        cmocka_unit_test_setup_teardown(an_old_answer_says_its_age, open_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@
 #include "coordinator/daemon/pages/pages.h"
 #include "tests/lib/test.h"
 
-#define CLIENTS   6 /* more than an answer has room for at first */
+#define CLIENTS   6     /* more than an answer has room for at first */
 #define MANY      16384 /* tasks: LIMIT_TASKS_PER_JOB */
 #define WAIT_US   (30 * CADRE_US_PER_S)
 #define TEXT_SIZE ((size_t)16 * 1024 * 1024)
@@ -48,9 +48,9 @@ static struct job_info the_job(void)
 }
 
 cadre_status listing_job(
-    struct daemon *daemon, struct job_id job, struct job_info *ret_info, struct cadre_error *error)
+    struct engine *engine, struct job_id job, struct job_info *ret_info, struct cadre_error *error)
 {
-    (void)daemon;
+    (void)engine;
     *ret_info = the_job();
     return job.n == 7 ? CADRE_OK : cadre_error_set(error, CADRE_NOT_FOUND, "there is no job");
 }
@@ -97,8 +97,8 @@ static int set_up(void **state)
         .pages = &page,
         .page_count = 1,
         .user = &stand};
-    assert_ok(http_server_open(rpc_loop_uv(stand.loop), &options, &stand.http, &port, &error),
-        &error);
+    assert_ok(
+        http_server_open(rpc_loop_uv(stand.loop), &options, &stand.http, &port, &error), &error);
     return 0;
 }
 
@@ -138,8 +138,7 @@ static struct asker asker_open(void)
         .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .text = malloc(TEXT_SIZE)};
     assert_non_null(asker.text);
     assert_int_equal(connect(asker.fd, (const struct sockaddr *)&where, sizeof where), 0);
-    assert_int_equal(
-        send(asker.fd, request, sizeof request - 1, MSG_NOSIGNAL), sizeof request - 1);
+    assert_int_equal(send(asker.fd, request, sizeof request - 1, MSG_NOSIGNAL), sizeof request - 1);
     return asker;
 }
 

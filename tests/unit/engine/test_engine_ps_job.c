@@ -119,6 +119,48 @@ static void a_ps_job_survives_the_coordinator(void **state)
     stage_close(stage);
 }
 
+static void backed(struct stage *stage, uint64_t number, uint64_t by)
+{
+    const struct agent_up up = {.type = AGENT_UP_RELAY,
+        .relay_up = {.task = {.job = {1}, .slot = 2, .incarnation = 3},
+            .up = {.type = TASK_UP_BACKED, .backed = {.number = number, .by = by}}}};
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    flush(stage);
+}
+
+/* Of several coordinators an old one records nothing: then it says nothing of a copy, and no server
+ * goes on alone. */
+static void which_copy_counts_is_in_the_log_before_it_is_sent(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    struct job_spec spec = ps_job_spec();
+    spec.ps_job.backups = true;
+    stage_share(stage);
+    join(stage, 1, "one", 3);
+    join(stage, 2, "two", 2);
+    submit_spec(stage, 1, &spec);
+    flush(stage);
+    stored(stage, stage->appended);
+    for (uint32_t slot = 0; slot < 5; slot++) {
+        started(stage, slot < 3 ? 1 : 2, 1, slot);
+        task_hello(stage, slot < 3 ? 1 : 2, 1, slot);
+    }
+    flush(stage);
+    stored(stage, stage->appended);
+    stage_skip(stage);
+    backed(stage, 1, 4);
+    backed(stage, 2, 0); /* and without it, at once */
+    expect_output(stage, "entry 3!: backed 1\nentry 4!: backed 1\n");
+    stored(stage, 3);
+    expect_output(stage, "link 1 task 1/2: members g1: 0#1* 2#3* 3#4*\n");
+    backed(stage, 2, 0); /* sent again, because no answer came: nothing is to be recorded */
+    expect_output(stage, "entry 5!:\n");
+    stored(stage, 4);
+    expect_output(stage, "link 1 task 1/2: members g1: 0#1* 2#3* 3#4*\n");
+    stage_close(stage);
+}
+
 static void the_evaluators_progress_is_its_own(void **state)
 {
     (void)state;
@@ -181,6 +223,7 @@ int main(void)
         cmocka_unit_test(members_are_named_with_the_key_of_the_plan),
         cmocka_unit_test(what_changes_is_sent),
         cmocka_unit_test(a_ps_job_survives_the_coordinator),
+        cmocka_unit_test(which_copy_counts_is_in_the_log_before_it_is_sent),
         cmocka_unit_test(the_evaluators_progress_is_its_own),
         cmocka_unit_test(workers_forget_what_is_over),
     };

@@ -179,6 +179,25 @@ static void a_refusal_waits_for_an_entry_without_records(void **state)
     stage_close(stage);
 }
 
+/* Rule HA12. Whether another one leads is seen with the entries that all else waits for. */
+static void a_task_that_knows_more_than_the_ledger_is_kept(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_shared_formed();
+    struct job_info info;
+    stage->generation.number++;
+    task_hello_again(stage, 1, 1, 0, 5, 5);
+    flush(stage);
+    stored(stage, stage->appended);
+    expect_output(stage, "changed 1: running\n");
+    step(stage, 1);
+    stored(stage, stage->appended);
+    expect_output(stage, "");
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_non_null(strstr(info.message, "the ledger is older than the job"));
+    stage_close(stage);
+}
+
 /* The first message on a link is the welcome. */
 static void a_release_does_not_overtake_a_welcome(void **state)
 {
@@ -258,6 +277,7 @@ int main(void)
         cmocka_unit_test(an_entry_takes_along_what_was_kept),
         cmocka_unit_test(a_release_waits_behind_its_own_job_alone),
         cmocka_unit_test(a_refusal_waits_for_an_entry_without_records),
+        cmocka_unit_test(a_task_that_knows_more_than_the_ledger_is_kept),
         cmocka_unit_test(a_release_does_not_overtake_a_welcome),
         cmocka_unit_test(a_suspended_coordinator_sends_nothing),
         cmocka_unit_test(a_log_that_takes_nothing_breaks_the_engine),

@@ -79,6 +79,34 @@ static void between_two_copies_none_is_recorded(void **state)
     assert_true(backup_record_allows(backup_record.counted, 8));
 }
 
+/* The coordinator was started with an older ledger, after which its record is the older one. */
+static void a_ledger_that_was_put_back_is_no_proof(void **state)
+{
+    (void)state;
+    struct backup_record backup_record;
+    backup_record_begin(&backup_record, &(struct task_backed){0});
+    assert_true(backup_record_update(&backup_record, 7));
+    confirmed(&backup_record, 1, 7);
+    assert_true(backup_record_update(&backup_record, 0));
+    confirmed(&backup_record, 2, 0);
+    assert_true(backup_record_allows(backup_record.counted, 0));
+    confirmed(&backup_record, 1, 7);
+    assert_false(backup_record.recorded);
+    assert_int_equal(backup_record.sent.number, 2);
+    assert_false(backup_record_allows(backup_record.counted, 0));
+    confirmed(&backup_record, 1, 7);
+    assert_false(backup_record_allows(backup_record.counted, 0));
+    confirmed(&backup_record, 2, 0);
+    assert_true(backup_record.recorded);
+    assert_true(backup_record_allows(backup_record.counted, 0));
+    assert_true(backup_record_update(&backup_record, 8));
+    confirmed(&backup_record, 3, 8);
+    confirmed(&backup_record, 0, 0); /* a replacement would begin empty: no copy is taken */
+    assert_false(backup_record.recorded);
+    assert_false(backup_record_allows(backup_record.counted, 0));
+    assert_true(backup_record_allows(backup_record.counted, 8));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +114,7 @@ int main(void)
         cmocka_unit_test(alone_only_once_it_is_recorded),
         cmocka_unit_test(an_older_record_is_none),
         cmocka_unit_test(between_two_copies_none_is_recorded),
+        cmocka_unit_test(a_ledger_that_was_put_back_is_no_proof),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

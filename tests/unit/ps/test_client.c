@@ -393,6 +393,31 @@ static void a_memory_that_is_lost_is_reported(void **state)
     rig_close(&rig);
 }
 
+/* It runs on, and would answer; what it has is not that of the one that the directory has. */
+static void a_replaced_server_is_not_asked(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct rig_partitioned partitioned;
+    struct cadre_error error = {0};
+    float row[ELEMENTS];
+    rig_open(&rig, 1, 1);
+    rig_start(&rig, 0, -1);
+    struct store_spec spec = rig_spec("v", ROWS, ELEMENTS);
+    struct request pull = {.kind = REQUEST_PULL,
+        .shard = rig_create(&rig, 0, &spec),
+        .rows = 1,
+        .row_bytes = sizeof row,
+        .into = row};
+    rig_call(&rig, &pull);
+    rig_partition(&rig, 0, &partitioned);
+    rig_call(&rig, &pull); /* no other one is there yet */
+    rig_start(&rig, 0, -1);
+    assert_int_equal(client_call(rig.client, &pull, 1, 0, &error), CADRE_DATA_LOSS);
+    rig_end_partitioned(&partitioned);
+    rig_close(&rig);
+}
+
 static void patience_ends(void **state)
 {
     (void)state;
@@ -489,6 +514,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_servers_go_on_with_their_memory),
         cmocka_unit_test(cut_anywhere_each_push_counts_once),
         cmocka_unit_test(a_memory_that_is_lost_is_reported),
+        cmocka_unit_test(a_replaced_server_is_not_asked),
         cmocka_unit_test(patience_ends),
         cmocka_unit_test(waiting_ends_with_the_directory),
         cmocka_unit_test(a_push_that_is_sent_again_is_taken_over),

@@ -203,11 +203,89 @@ static void a_server_stops_while_requests_are_parked(void **state)
     close(memory);
 }
 
+/* Where a read of ps 0 by a client that knows an older incarnation of it ended. */
+struct late_reader {
+    struct client *client;
+    float first; /* element of what was answered */
+    cadre_status status;
+    pthread_t thread;
+};
+
+static void *read_first(void *argument)
+{
+    struct late_reader *self = argument;
+    float rows[ROWS * ROW_ELEMENTS] = {0};
+    struct request pull = {.kind = REQUEST_PULL,
+        .rows = ROWS,
+        .row_bytes = ROW_ELEMENTS * sizeof(float),
+        .into = rows};
+    self->status = client_call(self->client, &pull, 1, 0, NULL);
+    self->first = rows[0];
+    return NULL;
+}
+
+static bool answers_nothing(void *data)
+{
+    const struct rig_partitioned *partitioned = data;
+    return !backup_may_answer(partitioned->server->backup);
+}
+
+static bool one_is_parked(void *data)
+{
+    const struct rig_partitioned *partitioned = data;
+    return atomic_load(&partitioned->server->parked) == 1;
+}
+
+/* It runs on, cut off from the coordinator, and so does a client of it; another incarnation has
+ * taken the copy, and a push since. */
+static void a_replaced_server_answers_no_read(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct rig_partitioned partitioned;
+    rig_open_backed(&rig, 2, 2);
+    const int memories[] = {memfd_create("ps", MFD_CLOEXEC), memfd_create("ps", MFD_CLOEXEC)};
+    rig_start(&rig, 0, memories[0]);
+    rig_start(&rig, 1, -1);
+    struct store_spec spec = rig_spec("v", ROWS, ROW_ELEMENTS);
+    uint32_t shard = rig_create(&rig, 0, &spec);
+    assert_int_equal(shard, 0);
+    rig_await_backed(&rig);
+    struct directory *stale = rig_directory(&rig, 2, 2);
+    struct late_reader reader = {.client = rig_client_of(stale, RIG_PATIENCE_US)};
+    (void)read_first(&reader);
+    assert_int_equal(reader.status, CADRE_OK);
+    assert_true(reader.first >= 0 && reader.first <= 0);
+
+    rig_partition(&rig, 0, &partitioned);
+    rig_start(&rig, 0, memories[1]);
+    float ones[ROWS * ROW_ELEMENTS];
+    for (size_t i = 0; i < ROWS * ROW_ELEMENTS; i++) {
+        ones[i] = 1;
+    }
+    struct client *fresh = rig_client(&rig, RIG_PATIENCE_US); /* connected to none before */
+    struct request push = push_of(0, shard, 1, ones);
+    assert_int_equal(client_call(fresh, &push, 1, 0, NULL), CADRE_OK);
+    client_close(fresh);
+    assert_true(test_wait(answers_nothing, &partitioned, RIG_PATIENCE_US));
+    pthread_create(&reader.thread, NULL, read_first, &reader);
+    assert_true(test_wait(one_is_parked, &partitioned, RIG_PATIENCE_US));
+    rig_end_partitioned(&partitioned);
+    client_close(reader.client);
+    pthread_join(reader.thread, NULL);
+    assert_int_equal(reader.status, CADRE_CANCELLED);
+    rig_close(&rig);
+    directory_free(stale);
+    close(memories[0]);
+    close(memories[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_one_loses_another_has),
         cmocka_unit_test(a_server_stops_while_requests_are_parked),
+        cmocka_unit_test(a_replaced_server_answers_no_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -281,7 +281,7 @@ static void client_call_run(struct call *call)
 {
     for (struct exchange *each = call->exchanges; each != NULL; each = each->next) {
         each->over = false;
-        if (each->link == NULL) {
+        if (each->link == NULL || client_is_replaced(each)) {
             client_call_restart(each);
         } else {
             client_exchange_begin(each);

@@ -92,6 +92,9 @@ cadre_status client_reach(struct exchange *exchange, struct cadre_error *error);
 cadre_status client_check(struct client *client, struct cadre_error *error);
 /* True when the directory still has the server's incarnation at its address. */
 bool client_is_reachable(const struct exchange *exchange);
+/* True when the directory has a newer incarnation of the server: what the older one answers may be
+ * outdated. */
+bool client_is_replaced(const struct exchange *exchange);
 /* Closes the exchange's link; the next client_reach makes a new one. */
 void client_drop_link(struct exchange *exchange);
 

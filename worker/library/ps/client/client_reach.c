@@ -16,6 +16,13 @@ bool client_is_reachable(const struct exchange *exchange)
     return member.here && member.incarnation == link_peer(exchange->link)->incarnation;
 }
 
+bool client_is_replaced(const struct exchange *exchange)
+{
+    struct directory_member member;
+    directory_lookup(exchange->client->options.directory, ROLE_SERVER, exchange->server, &member);
+    return member.here && member.incarnation > link_peer(exchange->link)->incarnation;
+}
+
 static cadre_status make_terms(
     const struct client *client, struct link_terms *ret_terms, struct cadre_error *error)
 {

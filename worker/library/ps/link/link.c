@@ -96,6 +96,12 @@ int link_fd(const struct link *link)
     return link->fd;
 }
 
+bool link_is_ended(const struct link *link)
+{
+    struct pollfd poller = {.fd = link->fd, .events = POLLRDHUP};
+    return poll(&poller, 1, 0) > 0;
+}
+
 /* The error for a return value of -1. */
 static cadre_status link_error(const struct link *link, int errnum, struct cadre_error *error)
 {

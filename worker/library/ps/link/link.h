@@ -98,6 +98,10 @@ const char *link_peer_name(const struct link *link);
  * both. */
 int link_fd(const struct link *link);
 
+/* The other side has ended the connection, or its machine has not answered for 11 s, although
+ * nothing is being sent or received. */
+bool link_is_ended(const struct link *link);
+
 /* All waits in it return UNAVAILABLE. Any thread. */
 void link_shutdown(struct link *link);
 /* No thread may use it any more. NULL is allowed. */

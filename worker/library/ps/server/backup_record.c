@@ -29,5 +29,8 @@ void backup_record_confirmed(
     if (!backup_record->recorded && recorded->number == backup_record->sent.number) {
         backup_record->recorded = true;
         backup_record->counted = backup_record->sent.by;
+    } else if (backup_record->recorded && recorded->number < backup_record->sent.number) {
+        backup_record->recorded = false;
+        backup_record->counted = recorded->by != 0 ? recorded->by : backup_record->counted;
     }
 }

@@ -32,7 +32,9 @@ void backup_record_begin(struct backup_record *backup_record, const struct task_
  * first. */
 bool backup_record_update(struct backup_record *backup_record, uint64_t with);
 
-/* The coordinator's record arrived. */
+/* The coordinator's record arrived. One that is older than a record before it is that of a ledger
+ * that was put back: the copy that it names counts again, and the newest report is to be sent
+ * again. */
 void backup_record_confirmed(
     struct backup_record *backup_record, const struct task_backed *recorded);
 

@@ -247,10 +247,12 @@ static void each_change(struct backup *backup, void (*look)(struct backup *backu
     }
 }
 
+/* Also without a change: a newer incarnation of this server may have taken the copy, which ends the
+ * connection, and what it changes since must not be missing in an answer of this one. */
 static void receive_once(struct backup *backup)
 {
     pthread_mutex_lock(&backup->lock);
-    if (backup->link != NULL && !backup_in_sync(backup)) {
+    if (backup->link != NULL && (!backup_in_sync(backup) || link_is_ended(backup->link))) {
         server_backup_lose(backup);
     }
     server_backup_heed(backup);
