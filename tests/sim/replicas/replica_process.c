@@ -77,6 +77,21 @@ static void keep_state(struct sim *sim)
     }
 }
 
+/* Whether its copy can be made again from the log: not one that accepted a restored store discards,
+ * with entries that the log has no more. */
+static bool copy_is_logged(const struct sim *sim, const struct replica *replica)
+{
+    const struct etcd *store = &sim->replicas->store;
+    if (!sim->replicas->accepted) {
+        return true;
+    }
+    if (replica->copy.index > store->head.index) {
+        return false;
+    }
+    const struct log_hash hash = store_hash_at(store, replica->copy.index);
+    return log_hash_equal(&hash, &replica->copy.hash);
+}
+
 void replica_stops(struct sim *sim, uint32_t r, bool tail, uint64_t back_us)
 {
     struct replica *replica = replica_of(sim, r);
@@ -102,7 +117,7 @@ void replica_stops(struct sim *sim, uint32_t r, bool tail, uint64_t back_us)
     replica->pauses_late = false;
     replica->sends_late = false;
     close_links(sim, r);
-    if (tail && replica->copy.index > 0) {
+    if (tail && replica->copy.index > 0 && copy_is_logged(sim, replica)) {
         replica_rewinds(sim, r, draw(sim, 0, replica->copy.index));
     }
     trace(sim, "c%u ends, its copy is at %llu", r, (ull)replica->copy.index);
