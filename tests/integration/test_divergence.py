@@ -15,6 +15,7 @@ from testing import check, check_equal, check_in, run, wait_for
 FLIPS = int(os.environ.get("CADRE_TEST_FLIPS", "12"))
 SEED = int(os.environ.get("CADRE_TEST_SEED", "1"))
 FAILED_PRECONDITION = 9
+PUBLISHED_MS = 20  # between two steps: a checkpoint is published before the flip at step 21
 
 
 def check_found(flipping, flip):
@@ -34,7 +35,7 @@ def test_one_of_three_flips():
         for replicas, place in ((1, "use"), (1, "gradient"), (2, "weights"), (2, "chain")):
             slot = ("use", "gradient", "weights", "chain").index(place) % 3
             flip = Flip(slot, 1 if place == "weights" else 0, 21, place, 77)
-            flipping = Flipping(cluster, flips=[flip], replicas=replicas)
+            flipping = Flipping(cluster, flips=[flip], replicas=replicas, pace=PUBLISHED_MS)
             check_equal(flipping.end().restarts, 1, "restarts")
             sentence = check_found(flipping, flip)
             check_in(f"task {slot} on worker w", sentence, "who")
@@ -51,7 +52,7 @@ def test_one_of_two_flips():
         calm = calm_run(cluster, workers=2)
         for slot, place in ((0, "weights"), (1, "use"), (0, "rows")):
             flip = Flip(slot, 0, 21, place, 5)
-            flipping = Flipping(cluster, flips=[flip], workers=2)
+            flipping = Flipping(cluster, flips=[flip], workers=2, pace=PUBLISHED_MS)
             check_equal(flipping.end().restarts, 1, "restarts")
             sentence = check_found(flipping, flip)
             check_in("the replicas have different states after", sentence, "who")
