@@ -10,6 +10,7 @@
 #define KEEP_S     600.0 /* --ha-keep */
 #define COMPACT_S  600.0 /* until etcd compacts, with a retention of 5 min */
 #define SNAPSHOT_B (64.0 * 1024 * 1024)
+#define HELLO_US   20 /* from one worker's hello to the next one's */
 #define MIB        (1024.0 * 1024)
 /* Bounds of one entry in steady state. */
 #define WATERMARK_BYTES_MAX 48
@@ -86,6 +87,7 @@ static void measure_takeover(struct load *load, const char *path)
         struct task_ref task = load_task(load, n / load->tasks, n % load->tasks);
         load_worker_hello(load, load->placed[n].link.n, &task);
         load_task_hello(load, n / load->tasks, n % load->tasks);
+        leader_advance(&load->log, HELLO_US);
     }
     double hellos_s = leader_cpu_s();
     leader_advance(&load->log, SECOND_US);
