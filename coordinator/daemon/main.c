@@ -129,9 +129,13 @@ static void end_calls(struct daemon *daemon)
 }
 
 /* With --ha another coordinator leads first, and then the calls end, which are repeated there. */
-static void on_signal(uv_signal_t *handle, int number)
+static void on_signal(void *user, int number)
 {
-    struct daemon *daemon = handle->data;
+    struct daemon *daemon = user;
+    if (number == SIGHUP) {
+        rpc_tls_reload(daemon->tls);
+        return;
+    }
     if (daemon->draining) {
         return;
     }
@@ -143,62 +147,17 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
-/* ---- signals while it starts again ---- */
-
-static volatile sig_atomic_t ends_meanwhile;
-
-static void note_end(int number)
-{
-    (void)number;
-    ends_meanwhile = 1;
-}
-
-/* From the time at which the loop reads no signals any more. */
-static void take_signals(void (*handler)(int number))
-{
-    signal(SIGTERM, handler);
-    signal(SIGINT, handler);
-    signal(SIGHUP, SIG_IGN);
-}
-
-/* One that comes then is kept for the program that exec starts, until its loop reads signals. */
-static void keep_signals(int how)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(how, &set, NULL);
-}
-
-static void on_sighup(uv_signal_t *handle, int number)
-{
-    const struct daemon *daemon = handle->data;
-    (void)number;
-    rpc_tls_reload(daemon->tls);
-}
-
-static void start_handles(struct daemon *daemon)
+static cadre_status start_handles(struct daemon *daemon, struct cadre_error *error)
 {
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
     uv_timer_init(loop, &daemon->tick);
     uv_timer_init(loop, &daemon->watch_timer);
     uv_timer_init(loop, &daemon->trace_timer);
-    uv_signal_init(loop, &daemon->sigterm);
-    uv_signal_init(loop, &daemon->sigint);
-    uv_signal_init(loop, &daemon->sighup);
     daemon->tick.data = daemon;
     daemon->watch_timer.data = daemon;
     daemon->trace_timer.data = daemon;
-    daemon->sigterm.data = daemon;
-    daemon->sigint.data = daemon;
-    daemon->sighup.data = daemon;
-    uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
-    uv_signal_start(&daemon->sigint, on_signal, SIGINT);
-    uv_signal_start(&daemon->sighup, on_sighup, SIGHUP);
-    keep_signals(SIG_UNBLOCK);
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
+    return signals_open(&daemon->signals, loop, on_signal, daemon, error);
 }
 
 /* Of two times that contradict each other the longer one counts. */
@@ -245,7 +204,7 @@ static void step_down(struct daemon *daemon, const char *text)
         return;
     }
     daemon->starts_again = true;
-    take_signals(note_end);
+    signals_close(&daemon->signals); /* what comes now is for the next program */
     rpc_loop_stop(daemon->loop);
 }
 
@@ -301,9 +260,10 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     daemon->started_us = clock_wall_us();
     daemon->cleaned_us = clock_monotonic_us();
     CADRE_TRY(login_key_make(&daemon->login_key, error));
+    signals_block();
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     daemon->file_pool.loop = daemon->loop;
-    start_handles(daemon);
+    CADRE_TRY(start_handles(daemon, error));
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
         metrics_on_tls_event, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
@@ -330,12 +290,9 @@ static void close_daemon(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->trace_timer, NULL);
-        uv_close((uv_handle_t *)&daemon->sigterm, NULL);
-        uv_close((uv_handle_t *)&daemon->sigint, NULL);
-        uv_close((uv_handle_t *)&daemon->sighup, NULL);
+        signals_close(&daemon->signals); /* a second one changes nothing */
         rpc_tls_close(daemon->tls);
         notifier_close(&daemon->notifier);
-        take_signals(daemon->starts_again ? note_end : SIG_IGN); /* a second one changes nothing */
         rpc_loop_close(daemon->loop);
     }
     rpc_health_close(daemon->health);
@@ -424,14 +381,6 @@ static int daemon_main_run(void *user)
 /* A coordinator that was replaced keeps nothing of what it had decided: it starts as a follower. */
 static int start_again(char **argv)
 {
-    keep_signals(SIG_BLOCK);
-    if (ends_meanwhile != 0) {
-        log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);
-        return 0;
-    }
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
     execv("/proc/self/exe", argv);
     log_event(LOG_LEVEL_ERROR, "daemon", "cannot start again", LOG_STR("reason", strerror(errno)));
     return 1;

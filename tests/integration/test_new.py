@@ -60,13 +60,21 @@ def tasks_of(name):
     return found
 
 
+def is_dropped(pattern, seen):
+    """Whether a file of an earlier look is gone: newer checkpoints are published, then, and not only written."""
+    now = set(glob.glob(pattern))
+    seen |= now
+    return seen - now
+
+
 def killed_once(here, name, words, checkpoint):
-    """Runs two tasks of the program and kills one when there is a checkpoint; what the command prints to stderr."""
+    """Runs two tasks of the program and kills one when a checkpoint is published; what the command prints to stderr."""
+    seen = set()
     drill = subprocess.Popen(here.command(f"exec cadre run -n 2 --max-restarts 9 {words}"), cwd=here.app,
                              env=here.environment, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
     try:
-        wait_for("a checkpoint", lambda: glob.glob(f"{here.app}/{checkpoint}"))
+        wait_for("a published checkpoint", lambda: is_dropped(f"{here.app}/{checkpoint}", seen))
         os.kill(wait_for("two tasks", lambda: tasks_of(name)[1:])[0], signal.SIGKILL)
         out, errors = drill.communicate(timeout=HANG_S)
     finally:

@@ -15,6 +15,7 @@
 #include "coordinator/daemon/base/leading.h"
 #include "coordinator/daemon/base/login_token.h"
 #include "coordinator/daemon/base/options.h"
+#include "coordinator/daemon/base/signals.h"
 #include "coordinator/engine/engine.h"
 
 /* disk.c: the disk of the state directory. */
@@ -98,9 +99,7 @@ struct daemon {
     uv_timer_t watch_timer;
     uv_timer_t trace_timer;
     bool steps_pending; /* since the last update of watchers some job may have committed steps */
-    uv_signal_t sigterm;
-    uv_signal_t sigint;
-    uv_signal_t sighup;
+    struct signals signals;
     struct notifier notifier;
     uint64_t started_us;                   /* wall clock */
     struct storage *storage;               /* how much is kept; NULL: not counted */
