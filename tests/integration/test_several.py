@@ -256,6 +256,11 @@ def test_into_etcd_and_back():
         waiting = Learning(cluster, workers=2)
         alone.stop()
         check_in("of a coordinator that led alone", refused(first), "a ledger that is in no log")
+        exported = os.path.join(cluster.folder, "exported.db")
+        said = maintain(cluster.coordinators[1], "--export", exported, status=1)
+        check_in("holds no ledger", said, "a state directory without one")
+        check(not os.path.exists(exported), "an empty ledger is exported")
+        check_in("blobs was not moved", maintain(first, "--import", status=1), "contents that are not shared")
         move_contents(alone.state, cluster.contents)
         maintain(first, "--import")
         check_in("already", maintain(first, "--import", status=1), "twice")
@@ -267,7 +272,6 @@ def test_into_etcd_and_back():
         for one in cluster.coordinators[:3]:
             one.stop()
         check_in("is a copy of a log in etcd", refused(alone), "a copy that leads alone")
-        exported = os.path.join(cluster.folder, "exported.db")
         newest = cluster.coordinators[2]  # it was stopped last
         maintain(newest, "--export", exported)
         check_in("there is such a file", maintain(newest, "--export", exported, status=1), "twice")
