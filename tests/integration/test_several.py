@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 from client import QUEUED, SUCCEEDED
@@ -166,15 +167,25 @@ def test_the_leader_is_stopped():
 SNAPSHOTS = ["--ha-snapshot-bytes", "4KiB", "--ha-snapshot-every", "1s", "--ha-keep", "0s"]
 
 
+def noted(daemon):
+    """What the copy of one that does not run says of the cluster: etcd's number, the term, the secret."""
+    ledger = sqlite3.connect(f"{daemon.state}/ledger.db")
+    try:
+        return ledger.execute("SELECT etcd_id, term_seen, secret FROM shared_log, meta").fetchone()
+    finally:
+        ledger.close()
+
+
 def test_one_that_was_away_for_long():
-    """What it lacks is trimmed from the log, so it installs a snapshot; then it leads. A new one without any ledger
-    comes in the same way."""
+    """What it lacks is trimmed from the log, so it installs a snapshot, which changes nothing of what it knows of the
+    cluster; then it leads. A new one without any ledger comes in the same way."""
     with Several(workers=2, coordinator=[*TIMING, *SNAPSHOTS], worker=FAST_WORKER) as cluster:
         first = Learning(cluster, workers=2)
         first.end()
         leader = cluster.leader()
         away, other = [one for one in cluster.coordinators if one is not leader]
-        away.kill()
+        away.stop()
+        before = noted(away)
         for _ in range(2):
             made = leader.log().count("a snapshot of the ledger is made")
             Learning(cluster, workers=2).end()
@@ -185,6 +196,9 @@ def test_one_that_was_away_for_long():
         for one in (away, other):
             one.start()
             wait_for(f"{one.name} installs a snapshot", lambda one=one: "which a snapshot replaces" in one.log())
+        away.stop()
+        check_equal(noted(away), before, "what its copy says of the cluster")
+        away.start()
         running = Learning(cluster, workers=2, allowed=7)
         running.until_position(5)
         leader.kill()

@@ -174,7 +174,7 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
         .ops = &shared_replica_ops,
         .user = shared};
     CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
-    shared->known.cluster_id = options.cluster_id;
+    ledger_copy_known(&shared->copy, &shared->known);
     const char *contents = daemon->options.contents_dir;
     CADRE_TRY(options.has_cluster ? contents_mark_take(contents, options.cluster_id, error)
                                   : contents_mark_read(contents, &options.contents_id, error));
