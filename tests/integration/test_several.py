@@ -103,7 +103,8 @@ def test_bad_options():
     with Several(workers=0, start=False) as cluster:
         cluster.etcds.members[0].kill()
         for options, text in ((["--contents", ""], "needs --contents"), (["--contents", "/nosuch"], "/nosuch"),
-                              (["--ha", "etcd://10.0.0.1:2379/p"], "10.0.0.1"), (["--ha", "127.0.0.1"], "etcd://")):
+                              (["--ha", "etcd://10.0.0.1:2379/p"], "10.0.0.1"),
+                              (["--ha", "127.0.0.1"], "--ha: address")):
             one = cluster.one(0)
             if options == ["--contents", ""]:
                 at = one.argv.index("--contents")
