@@ -235,11 +235,13 @@ static void note_age(struct cadre_client *client, const struct rpc_call *call)
     uint64_t ms = 0;
     size_t length = 0;
     const char *text = rpc_call_trailer(call, LEDGER_AGE_KEY, &length);
+    bool unknown = text != NULL && length == sizeof LEDGER_AGE_UNKNOWN - 1 &&
+                   memcmp(text, LEDGER_AGE_UNKNOWN, length) == 0;
     for (size_t i = 0; text != NULL && i < length && i < 12; i++) {
         ms = ms * 10 + (uint64_t)(text[i] >= '0' && text[i] <= '9' ? text[i] - '0' : 0);
     }
     if (client->stale_age_us != NULL) {
-        *client->stale_age_us = ms * CADRE_US_PER_MS;
+        *client->stale_age_us = unknown ? UINT64_MAX : ms * CADRE_US_PER_MS;
     }
 }
 

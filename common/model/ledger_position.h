@@ -14,9 +14,10 @@
 #define LEDGER_POSITION_KEY "cadre-ledger"
 /* Of a request, with any value: each coordinator may answer it, if the method reads the ledger. */
 #define LEDGER_STALE_KEY "cadre-stale"
-/* Of the end of an answer of a coordinator that does not lead: how old it may be, in milliseconds.
- */
-#define LEDGER_AGE_KEY "cadre-age-ms"
+/* Of the end of an answer of a coordinator that does not lead: how old it may be, in milliseconds,
+ * or that this is not known. */
+#define LEDGER_AGE_KEY     "cadre-age-ms"
+#define LEDGER_AGE_UNKNOWN "unknown"
 
 struct ledger_position {
     uint64_t cluster; /* low half of its id; of positions of two clusters none is newer */

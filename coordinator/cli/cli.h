@@ -100,7 +100,7 @@ struct cli_common {
     struct rpc_tls_options tls;
     bool json;
     bool stale;      /* of verbs with CLI_STALE_ROW: */
-    uint64_t age_us; /* how old the last answer may be */
+    uint64_t age_us; /* how old the last answer may be; UINT64_MAX: not known */
 };
 
 /* Where the coordinator is, and the TLS files for it. */

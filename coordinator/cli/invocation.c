@@ -140,7 +140,12 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
 void invocation_print_age(const struct invocation *invocation, cadre_client *client)
 {
     const struct cli_common *common = invocation->values;
-    if (common->age_us > 0) {
+    if (common->age_us == UINT64_MAX) {
+        fprintf(stderr,
+            "%s: as of an unknown time: the coordinator at %s does not lead, and has not read the "
+            "log to its end since it was started\n",
+            invocation->table->program, cadre_client_address(client));
+    } else if (common->age_us > 0) {
         fprintf(stderr, "%s: as of %.1f s ago: the coordinator at %s does not lead\n",
             invocation->table->program, (double)common->age_us / CADRE_US_PER_S,
             cadre_client_address(client));

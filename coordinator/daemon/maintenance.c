@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/daemon/maintenance.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,13 +65,29 @@ static cadre_status write_export(struct store *store, const char *path, struct c
     return status;
 }
 
+/* Of a coordinator that led alone, or a copy. */
+static cadre_status check_there(
+    const struct daemon *daemon, const struct store *store, struct cadre_error *error)
+{
+    struct store_cluster cluster;
+    store->ops->cluster(store, &cluster);
+    if (cluster.id_high == 0 && cluster.id_low == 0 && store->ops->term(store).start == 0) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the state directory %s holds no ledger: name that of the coordinator that was "
+            "stopped last",
+            daemon->options.state_dir);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status export_ledger(struct daemon *daemon, struct cadre_error *error)
 {
     struct store *store = NULL;
     struct store_position at;
     CADRE_TRY(state_open(daemon, &store, error));
     store->ops->position(store, &at);
-    cadre_status status = write_export(store, daemon->options.export, error);
+    cadre_status status = check_there(daemon, store, error);
+    status = status == CADRE_OK ? write_export(store, daemon->options.export, error) : status;
     store->ops->close(store);
     CADRE_TRY(status);
     log_event(LOG_LEVEL_INFO, "ledger",
@@ -95,9 +112,44 @@ static cadre_status open_loop(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
+static bool has_entries(const char *path)
+{
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A coordinator that led alone has its contents in the state directory, where none of several looks
+ * for them. */
+static cadre_status check_moved(
+    const struct coordinator_options *options, const char *name, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *from = NULL;
+    CADRE_FREE_AT_EXIT char *to = NULL;
+    if (asprintf(&from, "%s/%s", options->state_dir, name) < 0 ||
+        asprintf(&to, "%s/%s", options->contents_dir, name) < 0) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    if (has_entries(from) && !has_entries(to)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was not moved, and the jobs of this ledger need what is in it: move it to %s first",
+            from, to);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status change_log(struct daemon *daemon, struct cadre_error *error)
 {
     struct store *store = NULL;
+    if (daemon->options.import) {
+        CADRE_TRY(check_moved(&daemon->options, "blobs", error));
+        CADRE_TRY(check_moved(&daemon->options, "jobs", error));
+    }
     if (daemon->options.resign) {
         CADRE_TRY(state_lock(daemon, error)); /* the process that led is dead */
         return log_tools_resign(daemon, error);

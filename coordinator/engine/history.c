@@ -501,8 +501,8 @@ cadre_status engine_history_restore(
     CADRE_TRY(engine->store->ops->history(
         engine->store, entry->id, 0, LIMIT_EVENTS, take_stored, entry, &last, error));
     if (entry->started_us > 0) {
-        history_add_text(
-            engine, entry, HISTORY_COORDINATOR_RESTARTED, "the coordinator was started again");
+        history_add_text(engine, entry, HISTORY_COORDINATOR_RESTARTED,
+            "the coordinator was started again, or another one leads");
     }
     return CADRE_OK;
 }

@@ -90,6 +90,8 @@ void elect_answered(struct leadership *leadership, const struct leadership_answe
     }
 }
 
+static const char has_left[] = "the process that led has left: another coordinator leads at once";
+
 void elect_resign(struct leadership *leadership, const struct leadership_read *read,
     struct leadership_actions *out)
 {
@@ -97,7 +99,7 @@ void elect_resign(struct leadership *leadership, const struct leadership_read *r
                  log_nonce_equal(read->leader.nonce, leadership->resign_nonce);
     if (!leads || read->leader.left) {
         leadership_step_down(
-            leadership, leads ? "the process has left" : "the process does not lead", out);
+            leadership, leads ? has_left : "the process that ran here before does not lead", out);
         return;
     }
     struct log_transaction transaction = {.kind = LOG_LEAVE,
@@ -118,7 +120,7 @@ void elect_resigned(struct leadership *leadership, const struct leadership_answe
         return;
     }
     if (answer->applied) {
-        leadership_step_down(leadership, "the process has left", out);
+        leadership_step_down(leadership, has_left, out);
         return;
     }
     request_read(leadership, false, out);

@@ -416,6 +416,7 @@ void replica_snapshot_held(struct replica *replica, const struct replica_snapsho
 void replica_show(const struct replica *replica, struct replica_view *ret_view)
 {
     leadership_show(replica->core, &ret_view->core);
+    ret_view->applied = replica->applied.index;
     ret_view->leader = etcd_log_leader(replica->log);
     ret_view->format = etcd_log_format(replica->log);
     ret_view->failure = replica->failure;

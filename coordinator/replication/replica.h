@@ -142,6 +142,7 @@ void replica_snapshot_held(struct replica *replica, const struct replica_snapsho
 /* The state, for people. Valid until the next call or turn. */
 struct replica_view {
     struct leadership_view core;
+    uint64_t applied; /* the newest entry in the copy of the ledger, also while it leads */
     const struct leader_value *leader; /* as read last; term 0: none */
     uint32_t format;                   /* of entries, in force; 0: not known yet */
     const char *failure; /* newest failure of a request to etcd; "": none since the last answer */

@@ -74,10 +74,10 @@ static void print_overview(FILE *out)
         "usage: cadre [--coordinator ADDRESS] [--tls-dir DIR] VERB [OPTION...]\n\n%s\n\nVerbs:\n",
         main_table.summary);
     for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
-        fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
+        fprintf(out, "  %-12s %s\n", verb->name, verb->summary);
     }
     fprintf(out,
-        "  %-10s the same as --help: `cadre help submit`\n\n"
+        "  %-12s the same as --help: `cadre help submit`\n\n"
         "Examples:\n" EXAMPLES "\n" ABOUT "\n",
         "help");
     exit_codes_print(EXIT_CODES_QUERY, out);

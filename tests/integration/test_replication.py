@@ -310,11 +310,11 @@ def test_a_dead_leader_is_resigned():
             killed_us = boot_us()
             leader.kill()
             leader.note_may(boot_us(), 0)  # a dead process sends nothing
-            check_equal(replicas.tool("resign", leader.nonce), "the process has left", "what it says")
+            check_in("the process that led has left", replicas.tool("resign", leader.nonce), "what it says")
             new = replicas.leader()
             print(f"it took {(new.terms[-1][1] - killed_us) / 1000:.0f} ms", flush=True)
             replicas.progress()
-            check_equal(replicas.tool("resign", leader.nonce), "the process does not lead", "what it says")
+            check_in("does not lead", replicas.tool("resign", leader.nonce), "what it says")
             replicas.restart_ended()
         replicas.finish()
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 from client import QUEUED, SUCCEEDED
@@ -102,7 +103,8 @@ def test_bad_options():
     with Several(workers=0, start=False) as cluster:
         cluster.etcds.members[0].kill()
         for options, text in ((["--contents", ""], "needs --contents"), (["--contents", "/nosuch"], "/nosuch"),
-                              (["--ha", "etcd://10.0.0.1:2379/p"], "10.0.0.1"), (["--ha", "127.0.0.1"], "etcd://")):
+                              (["--ha", "etcd://10.0.0.1:2379/p"], "10.0.0.1"),
+                              (["--ha", "127.0.0.1"], "--ha: address")):
             one = cluster.one(0)
             if options == ["--contents", ""]:
                 at = one.argv.index("--contents")
@@ -166,15 +168,25 @@ def test_the_leader_is_stopped():
 SNAPSHOTS = ["--ha-snapshot-bytes", "4KiB", "--ha-snapshot-every", "1s", "--ha-keep", "0s"]
 
 
+def noted(daemon):
+    """What the copy of one that does not run says of the cluster: etcd's number, the term, the secret."""
+    ledger = sqlite3.connect(f"{daemon.state}/ledger.db")
+    try:
+        return ledger.execute("SELECT etcd_id, term_seen, secret FROM shared_log, meta").fetchone()
+    finally:
+        ledger.close()
+
+
 def test_one_that_was_away_for_long():
-    """What it lacks is trimmed from the log, so it installs a snapshot; then it leads. A new one without any ledger
-    comes in the same way."""
+    """What it lacks is trimmed from the log, so it installs a snapshot, which changes nothing of what it knows of the
+    cluster; then it leads. A new one without any ledger comes in the same way."""
     with Several(workers=2, coordinator=[*TIMING, *SNAPSHOTS], worker=FAST_WORKER) as cluster:
         first = Learning(cluster, workers=2)
         first.end()
         leader = cluster.leader()
         away, other = [one for one in cluster.coordinators if one is not leader]
-        away.kill()
+        away.stop()
+        before = noted(away)
         for _ in range(2):
             made = leader.log().count("a snapshot of the ledger is made")
             Learning(cluster, workers=2).end()
@@ -185,6 +197,9 @@ def test_one_that_was_away_for_long():
         for one in (away, other):
             one.start()
             wait_for(f"{one.name} installs a snapshot", lambda one=one: "which a snapshot replaces" in one.log())
+        away.stop()
+        check_equal(noted(away), before, "what its copy says of the cluster")
+        away.start()
         running = Learning(cluster, workers=2, allowed=7)
         running.until_position(5)
         leader.kill()
@@ -256,6 +271,11 @@ def test_into_etcd_and_back():
         waiting = Learning(cluster, workers=2)
         alone.stop()
         check_in("of a coordinator that led alone", refused(first), "a ledger that is in no log")
+        exported = os.path.join(cluster.folder, "exported.db")
+        said = maintain(cluster.coordinators[1], "--export", exported, status=1)
+        check_in("holds no ledger", said, "a state directory without one")
+        check(not os.path.exists(exported), "an empty ledger is exported")
+        check_in("blobs was not moved", maintain(first, "--import", status=1), "contents that are not shared")
         move_contents(alone.state, cluster.contents)
         maintain(first, "--import")
         check_in("already", maintain(first, "--import", status=1), "twice")
@@ -267,7 +287,6 @@ def test_into_etcd_and_back():
         for one in cluster.coordinators[:3]:
             one.stop()
         check_in("is a copy of a log in etcd", refused(alone), "a copy that leads alone")
-        exported = os.path.join(cluster.folder, "exported.db")
         newest = cluster.coordinators[2]  # it was stopped last
         maintain(newest, "--export", exported)
         check_in("there is such a file", maintain(newest, "--export", exported, status=1), "twice")

@@ -37,7 +37,12 @@ def all_follow(cluster):
 def test_pages():
     with Several(workers=0, coordinator=["--http", "127.0.0.1:0", *FAST]) as cluster:
         leader = cluster.leader()
+        before = page(leader)["cadre_coordinator_log_head_index"]
+        cluster.client.submit(script("true"))  # waits: the ledger grows while one leads
+        wait_for("the log is longer", lambda: page(leader)["cadre_coordinator_log_head_index"] > before)
         pages = wait_for("all have the same entries", lambda: all_follow(cluster))
+        for row in json.loads(cluster.cadre("coordinators", "--json").stdout)["coordinators"]:
+            check(not row["leader"] or row["lag_entries"] == 0, f"its own copy: {row}")
         check_equal(sum(one["cadre_coordinator_leads"] for one in pages), 1, "coordinators that lead")
         check_equal({one["cadre_coordinator_term"] for one in pages}, {1}, "terms")
         for one, shown in zip(cluster.coordinators, pages):

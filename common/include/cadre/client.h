@@ -75,9 +75,10 @@ typedef struct cadre_client_options {
     /* Not NULL, where several coordinators serve one cluster: cadre_client_jobs, cadre_client_job
      * and cadre_client_history may be answered by one that does not lead, from its copy of the
      * ledger, also while none leads. After each call it is how old the answer may be, in
-     * microseconds, 0 of one by the coordinator that leads; it is valid as long as the client.
-     * NULL: only the one that leads answers. In both cases no answer is older than one that this
-     * client had. */
+     * microseconds, 0 of one by the coordinator that leads, UINT64_MAX if that is not known,
+     * because the one that answers has not read the log to its end since it was started. The
+     * pointer is valid as long as the client. NULL: only the one that leads answers. In both cases
+     * no answer is older than one that this client had. */
     uint64_t *stale_age_us;
 } cadre_client_options;
 

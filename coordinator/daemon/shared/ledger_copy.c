@@ -37,6 +37,18 @@ cadre_status ledger_copy_describe(
     return CADRE_OK;
 }
 
+void ledger_copy_known(const struct ledger_copy *copy, struct replica_known *ret_known)
+{
+    struct store_cluster cluster;
+    copy->store->ops->cluster(copy->store, &cluster);
+    *ret_known =
+        (struct replica_known){.cluster_id = {.high = cluster.id_high, .low = cluster.id_low},
+            .etcd_id = cluster.etcd_id,
+            .term = cluster.term_seen};
+    memcpy(ret_known->hash.bytes, cluster.hash, sizeof cluster.hash);
+    memcpy(ret_known->secret, cluster.secret, sizeof cluster.secret);
+}
+
 static struct store_position position_of(const struct leadership_position *at)
 {
     struct store_position position = {.index = at->index, .term = at->term};

@@ -19,6 +19,9 @@ struct ledger_copy {
 cadre_status ledger_copy_describe(
     const struct ledger_copy *copy, struct replica_options *ret_options, struct cadre_error *error);
 
+/* What it says of the cluster: all zero if it knows none. */
+void ledger_copy_known(const struct ledger_copy *copy, struct replica_known *ret_known);
+
 /* Applies entries and their positions in their order, several in one transaction; what is stored is
  * always a prefix of the log: *ret_applied of them, all if OK. INVALID_ARGUMENT: an entry that this
  * version cannot read; nothing of it is stored. RESOURCE_EXHAUSTED: there is no room for the

@@ -122,7 +122,10 @@ cadre_status shared_ledger_check_options(
     CADRE_TRY(ha->name != NULL ? check_name(ha->name, error) : CADRE_OK);
     CADRE_TRY(check_advertised(ha->advertise, error));
     CADRE_TRY(ha->advertise == NULL ? check_listened(&options->listen, error) : CADRE_OK);
-    return etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, error);
+    struct cadre_error why = {0};
+    return etcd_address_parse(ha->address, ha->tls.ca != NULL, &address, &why) == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT, "--ha: %s", why.text);
 }
 
 /* Of several addresses that are served the first one that other hosts can use, else a socket. */
@@ -174,7 +177,7 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
         .ops = &shared_replica_ops,
         .user = shared};
     CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
-    shared->known.cluster_id = options.cluster_id;
+    ledger_copy_known(&shared->copy, &shared->known);
     const char *contents = daemon->options.contents_dir;
     CADRE_TRY(options.has_cluster ? contents_mark_take(contents, options.cluster_id, error)
                                   : contents_mark_read(contents, &options.contents_id, error));

@@ -25,7 +25,7 @@ void shared_metrics_show(struct daemon *daemon, struct exposition *out)
         "Number of the newest leadership that this coordinator knows.", view.core.leader.term);
     exposition_one_count(out, "cadre_coordinator_log_applied_index", EXPOSITION_GAUGE,
         "Newest entry of the shared log that is in this coordinator's copy of the ledger.",
-        view.core.applied.index);
+        view.applied);
     exposition_one_count(out, "cadre_coordinator_log_head_index", EXPOSITION_GAUGE,
         "Newest entry of the shared log that this coordinator knows.", view.core.head.index);
     exposition_one(out, "cadre_coordinator_time_to_send_seconds", EXPOSITION_GAUGE,

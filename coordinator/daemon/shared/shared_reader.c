@@ -149,14 +149,20 @@ cadre_status shared_ledger_reader(
 /* ---- the end of a call ---- */
 
 /* A leader that etcd does not answer knows what the ledger had when it did: at least a lease before
- * the end of its time to send. */
-static uint64_t age_us(const struct shared_ledger *shared)
+ * the end of its time to send. A copy that had not all of the log since this process began may be
+ * of any age. */
+static void set_age(const struct shared_ledger *shared, struct rpc_call *call)
 {
     const struct daemon *daemon = shared->daemon;
-    if (daemon->engine == NULL) {
-        return since_us(shared->reader.complete_us);
+    char text[LEDGER_POSITION_BYTES] = LEDGER_AGE_UNKNOWN;
+    uint64_t age_us = since_us(shared->reader.complete_us);
+    if (daemon->engine != NULL) {
+        age_us = since_us(replica_may_send_until_us(shared->replica)) + daemon->options.ha.lease_us;
     }
-    return since_us(replica_may_send_until_us(shared->replica)) + daemon->options.ha.lease_us;
+    if (daemon->engine != NULL || shared->reader.complete_us > 0) {
+        snprintf(text, sizeof text, "%" PRIu64, age_us / CADRE_US_PER_MS + 1);
+    }
+    rpc_call_set_trailer(call, LEDGER_AGE_KEY, text);
 }
 
 void shared_ledger_mark(struct daemon *daemon, struct rpc_call *call, const char *method)
@@ -176,7 +182,6 @@ void shared_ledger_mark(struct daemon *daemon, struct rpc_call *call, const char
     ledger_position_write(&position, text);
     rpc_call_set_trailer(call, LEDGER_POSITION_KEY, text);
     if (daemon->engine == NULL || !shared_ledger_may_send(daemon)) {
-        snprintf(text, sizeof text, "%" PRIu64, age_us(shared) / CADRE_US_PER_MS + 1);
-        rpc_call_set_trailer(call, LEDGER_AGE_KEY, text);
+        set_age(shared, call);
     }
 }

@@ -67,7 +67,7 @@ void shared_ledger_describe(const struct daemon *daemon, struct leader_response 
                                      .state = state_name(view.core.state),
                                      .text = shared_ledger_trouble(daemon),
                                      .leads = leads,
-                                     .applied = view.core.applied.index,
+                                     .applied = view.applied,
                                      .head = view.core.head.index,
                                      .version = CADRE_VERSION,
                                      .process = shared_members_process(shared->members),

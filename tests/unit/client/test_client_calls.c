@@ -471,6 +471,10 @@ static void an_old_answer_says_its_age(void **state)
     cadre_result_release(jobs);
     assert_true(stub_seen(&world->stub).stale);
     assert_int_equal(age_us, 1500000);
+    says(world, "5.2.90", "unknown");
+    assert_int_equal(cadre_client_jobs(client, &jobs, NULL), CADRE_OK);
+    cadre_result_release(jobs);
+    assert_true(age_us == UINT64_MAX);
     says(world, "5.2.90", NULL);
     assert_int_equal(cadre_client_jobs(client, &jobs, NULL), CADRE_OK);
     cadre_result_release(jobs);

@@ -124,11 +124,37 @@ static void one_that_cannot_be_read_ends_it(void **state)
     assert_applied(fixture, 3);
 }
 
+static void what_was_noted_is_known_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ledger_copy *copy = &fixture->copy;
+    const struct replica_known known = {.cluster_id = {.high = 1, .low = 2},
+        .etcd_id = 3,
+        .term = 4,
+        .hash.bytes = {5},
+        .secret = {6, 7}};
+    struct replica_known found;
+    ledger_copy_known(copy, &found);
+    assert_int_equal(found.cluster_id.high, 0);
+    assert_int_equal(found.cluster_id.low, 0);
+    assert_ok(ledger_copy_note(copy, &known, &fixture->error), &fixture->error);
+    copy->store->ops->close(copy->store);
+    assert_ok(store_sqlite_open(fixture->path, &copy->store, &fixture->error), &fixture->error);
+    ledger_copy_known(copy, &found);
+    assert_int_equal(found.cluster_id.high, 1);
+    assert_int_equal(found.cluster_id.low, 2);
+    assert_int_equal(found.etcd_id, 3);
+    assert_int_equal(found.term, 4);
+    assert_memory_equal(found.hash.bytes, known.hash.bytes, sizeof known.hash.bytes);
+    assert_memory_equal(found.secret, known.secret, sizeof known.secret);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(all_of_them_are_applied),
-        TEST(one_that_is_refused_ends_it), TEST(one_that_cannot_be_read_ends_it)};
+        TEST(one_that_is_refused_ends_it), TEST(one_that_cannot_be_read_ends_it),
+        TEST(what_was_noted_is_known_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

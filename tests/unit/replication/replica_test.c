@@ -32,7 +32,11 @@ static void one_leads_and_the_others_follow(void **state)
     assert_true(replica_may_send_until_us(first->replica) > 0);
     assert_int_equal(replica_may_send_until_us(rig->owners[1].replica), 0);
     struct replica_view view;
+    replica_show(first->replica, &view);
+    assert_int_equal(view.applied, first->entry_count);
+    assert_int_equal(view.core.head.index, first->entry_count);
     replica_show(rig->owners[1].replica, &view);
+    assert_int_equal(view.applied, first->entry_count);
     assert_int_equal(view.core.state, LEADERSHIP_FOLLOWER);
     assert_string_equal(view.leader->name, "c0");
 }

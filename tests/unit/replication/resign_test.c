@@ -76,11 +76,12 @@ static void the_next_one_leads_at_once(void **state)
     struct log_nonce nonce = die(rig);
     resign_now(rig, &resigning, nonce);
     assert_int_equal(resigning.status, CADRE_OK);
-    assert_string_equal(resigning.text, "the process has left");
+    assert_string_equal(
+        resigning.text, "the process that led has left: another coordinator leads at once");
     run_until(&rig->owners[1], leads);
     resign_now(rig, &resigning, nonce); /* once more: another leads now */
     assert_int_equal(resigning.status, CADRE_OK);
-    assert_string_equal(resigning.text, "the process does not lead");
+    assert_string_equal(resigning.text, "the process that ran here before does not lead");
     assert_true(leads(&rig->owners[1]));
 }
 
@@ -92,7 +93,7 @@ static void another_nonce_changes_nothing(void **state)
     uint64_t digest = fake_digest(rig->etcd);
     nonce.low++;
     resign_now(rig, &resigning, nonce);
-    assert_string_equal(resigning.text, "the process does not lead");
+    assert_string_equal(resigning.text, "the process that ran here before does not lead");
     assert_true(fake_digest(rig->etcd) == digest);
 }
 
