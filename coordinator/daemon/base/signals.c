@@ -30,7 +30,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     struct signalfd_siginfo info;
     (void)status;
     (void)events;
-    if (signals->fd > 0 && read(signals->fd, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (signals->open && read(signals->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         signals->on_signal(signals->user, (int)info.ssi_signo);
     }
 }
@@ -49,6 +49,7 @@ cadre_status signals_open(struct signals *signals, uv_loop_t *loop,
         return cadre_error_set(
             error, CADRE_INTERNAL, "cannot wait for signals: %s", uv_strerror(failed));
     }
+    signals->open = true;
     signals->fd = fd;
     signals->on_signal = on_signal;
     signals->user = user;
@@ -59,9 +60,9 @@ cadre_status signals_open(struct signals *signals, uv_loop_t *loop,
 
 void signals_close(struct signals *signals)
 {
-    if (signals->fd > 0) {
+    if (signals->open) {
+        signals->open = false;
         uv_close((uv_handle_t *)&signals->poll, NULL);
         close(signals->fd);
-        signals->fd = 0;
     }
 }

@@ -5,13 +5,15 @@
 #ifndef CADRE_COORDINATOR_DAEMON_BASE_SIGNALS_H
 #define CADRE_COORDINATOR_DAEMON_BASE_SIGNALS_H
 
+#include <stdbool.h>
 #include <uv.h>
 
 #include "common/base/error.h"
 
 struct signals {
     uv_poll_t poll;
-    int fd; /* a signalfd; 0: not open */
+    bool open;
+    int fd; /* a signalfd */
     void (*on_signal)(void *user, int number);
     void *user;
 };
