@@ -65,18 +65,9 @@ class Gate:
         os.rename(self.path + ".new", self.path)
 
 
-class Learning:
-    """One job of the learner, with a folder that its tasks log to, and a gate at `allowed` steps."""
-
-    def __init__(self, cluster, *arguments, workers=2, allowed=None, **fields):
-        self.cluster = cluster
-        self.client = cluster.client
-        self.folder = tempfile.mkdtemp(prefix="log-", dir=cluster.folder)
-        os.chmod(self.folder, 0o777)  # tasks run as another user when we are root
-        self.gate = Gate(cluster, ALL if allowed is None else allowed)
-        self.allow = self.gate.allow
-        self.job = self.client.submit(learner(), workers=workers, name="learner",
-                                      arguments=[f"log={self.folder}", self.gate.argument, *arguments], **fields)
+class RunningJob:
+    """One with a client of its coordinator."""
+    client = job = None
 
     def until(self, condition, what):
         return self.client.watch_until(self.job, condition, what)
@@ -93,6 +84,20 @@ class Learning:
             raise Failure(f"the job did not succeed: {info}\n"
                           + self.client.log(self.job)[-2000:].decode(errors="replace"))
         return info
+
+
+class Learning(RunningJob):
+    """One job of the learner, with a folder that its tasks log to, and a gate at `allowed` steps."""
+
+    def __init__(self, cluster, *arguments, workers=2, allowed=None, **fields):
+        self.cluster = cluster
+        self.client = cluster.client
+        self.folder = tempfile.mkdtemp(prefix="log-", dir=cluster.folder)
+        os.chmod(self.folder, 0o777)  # tasks run as another user when we are root
+        self.gate = Gate(cluster, ALL if allowed is None else allowed)
+        self.allow = self.gate.allow
+        self.job = self.client.submit(learner(), workers=workers, name="learner",
+                                      arguments=[f"log={self.folder}", self.gate.argument, *arguments], **fields)
 
     def log_lines(self):
         """(epoch, step) -> the samples that were applied, as every task that applied it says."""

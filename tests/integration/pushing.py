@@ -4,14 +4,14 @@ whether all of it is there."""
 import os
 import tempfile
 
-from client import common_pb2, SUCCEEDED
-from testing import Failure, check
+from client import common_pb2
+from learning import ALL, RunningJob
+from testing import check
 
 PUSHER = os.environ.get("CADRE_TEST_PUSHER", "")
-ALL = 10 ** 9
 
 
-class Pushing:
+class Pushing(RunningJob):
     """A chief, a worker and two servers, each of which has a copy of what the other one serves."""
 
     def __init__(self, cluster):
@@ -27,15 +27,6 @@ class Pushing:
             ps_job=common_pb2.PsJob(workers=1, servers=2, backups=True),
             arguments=["--rounds", "1000000", "--closures", "5", "--work-us", "2000", "--until", self.until_path])
 
-    def until(self, condition, what):
-        return self.client.watch_until(self.job, condition, what)
-
-    def until_position(self, position):
-        return self.until(lambda info: info.position >= position, f"position {position}")
-
-    def get(self):
-        return self.client.get(self.job)
-
     def allow(self, steps=ALL):
         """It pushes as fast as it can; without a number it may end."""
         if steps == ALL:
@@ -47,13 +38,6 @@ class Pushing:
 
     def go_on_alone(self):
         pass
-
-    def end(self, deadline_s=60):
-        info = self.client.wait(self.job, deadline_s)
-        if info.state != SUCCEEDED:
-            raise Failure(f"the job did not succeed: {info}\n"
-                          + self.client.log(self.job)[-2000:].decode(errors="replace"))
-        return info
 
     def check(self):
         """Each push was applied once."""
