@@ -54,6 +54,10 @@ static void report_status(struct rpc_client_call *call)
     struct rpc_call *base = &call->base;
     /* What this end aborted is not reported as OK, though the server's OK may have crossed it. */
     cadre_status status = base->aborted ? base->abort_status : rpc_status_from_grpc(call->code);
+    bool cut = !base->aborted && status == CADRE_CANCELLED;
+    if (cut) {
+        status = CADRE_UNAVAILABLE; /* a server that ends cancels what is still open */
+    }
     bool unread = !base->read_ended && !base->aborted && (!base->paused || status == CADRE_OK);
     if (!call->ended || base->closed || unread) {
         return;
@@ -61,9 +65,9 @@ static void report_status(struct rpc_client_call *call)
     char text[RPC_STATUS_TEXT_BYTES_MAX + 1];
     const void *details = GRPC_SLICE_START_PTR(call->details);
     size_t length = GRPC_SLICE_LENGTH(call->details);
-    if (base->aborted) {
-        details = base->abort_text;
-        length = strlen(base->abort_text);
+    if (base->aborted || cut) {
+        details = cut ? "the server ended before the call did" : base->abort_text;
+        length = strlen(details);
     }
     length = length < sizeof text ? length : sizeof text - 1;
     memcpy(text, details, length);
