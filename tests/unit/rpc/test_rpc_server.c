@@ -246,6 +246,20 @@ static void graceful_shutdown(void **state)
     assert_int_not_equal(access(fixture->address + 5, F_OK), 0);
 }
 
+/* A call that the server cancels, as gRPC does with those that are open at its end, may be
+ * repeated. */
+static void what_a_server_cancels_is_unavailable(void **state)
+{
+    struct fixture *fixture = *state;
+    struct client_seen hold;
+    fixture_call(fixture, HOLD, true, true, &hold);
+    fixture_until_check(fixture, has_opened, &fixture->seen);
+    rpc_call_finish(fixture->seen.call, CADRE_CANCELLED, "CANCELLED");
+    fixture_until(fixture, &hold.ended);
+    assert_int_equal(hold.status, CADRE_UNAVAILABLE);
+    assert_string_equal(hold.text, "the server ended before the call did");
+}
+
 static void shutdown_without_calls_is_quick(void **state)
 {
     struct fixture *fixture = *state;
@@ -337,6 +351,7 @@ int main(void)
         TEST(bad_tables_are_refused),
         TEST(more_calls_than_the_server_takes),
         TEST(graceful_shutdown),
+        TEST(what_a_server_cancels_is_unavailable),
         TEST(shutdown_without_calls_is_quick),
         TEST(channel_reconnects),
         TEST(the_socket_of_a_successor_stays),
