@@ -82,7 +82,8 @@ struct directory_entry {
     bool end_unstored; /* its end is in a turn that is not stored yet */
     bool going;        /* that it is removed is not stored yet in the shared log */
     struct newest_messages newest;
-    struct lagging_newest lagging; /* of its records in the engine's `lagging` */
+    struct lagging_of_job lagging; /* its records in the engine's `lagging` */
+    bool lagging_listed;           /* for the entry that is made */
     uint64_t entry; /* of the log, that the newest delayed message of the job waits for */
     struct members_sent members_sent;
     struct directory_history history;

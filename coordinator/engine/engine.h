@@ -37,8 +37,9 @@ struct engine_options {
     const struct engine_log *log; /* NULL: the store is the ledger; borrowed while it is open */
     uint32_t keep_jobs; /* jobs that ended and are still listed; older ones are removed, see
                          * sink->job_forgotten */
-    /* The longest time for which a record whose sync may lag is not on the disk, or in no entry. 0:
-     * until the next one that may not lag. */
+    /* The longest time for which a record whose sync may lag is not on the disk, or in no entry;
+     * in none, longer where LAGGING_RECORDS_PER_S (lagging.h) asks for it. 0: until the next one
+     * (of an entry: of the same job) that may not lag. */
     uint64_t sync_us;
     /* A turn for which the disk has no room is held and tried again after so long. 0: it breaks the
      * engine, as any other failure of the store does. */

@@ -47,6 +47,35 @@ static bool turn_awaits_entry(const struct engine *engine)
     return false;
 }
 
+static struct job_id job_of(const struct core_action *action)
+{
+    switch (action->type) {
+    case CORE_ACTION_NOTIFY_JOB:
+        return action->notify_job.job;
+    case CORE_ACTION_NOTIFY_TASK:
+        return action->notify_task.task.job;
+    case CORE_ACTION_STOP_TASK:
+        return action->stop_task.task.job;
+    case CORE_ACTION_START_TASKS:
+        return action->start_tasks.job;
+    case CORE_ACTION_FORGET_JOB:
+        return action->forget_job.job;
+    case CORE_ACTION_START_JOB:
+    case CORE_ACTION_STOP_JOB:
+    case CORE_ACTION_JOB_CHANGED:
+    case CORE_ACTION_JOB_ENDED:
+        return action->job;
+    case CORE_ACTION_ANSWER:
+        return action->answer.job;
+    case CORE_ACTION_RECORD:
+        return action->record.job;
+    case CORE_ACTION_WELCOME:
+    case CORE_ACTION_REFUSE:
+        break;
+    }
+    return (struct job_id){0};
+}
+
 static cadre_status keep_lagging(struct engine *engine, struct cadre_error *error)
 {
     for (size_t i = 0; i < engine->turn.count; i++) {
@@ -67,31 +96,116 @@ static cadre_status keep_lagging(struct engine *engine, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* Records that were kept, then these. */
-static cadre_status append(struct engine *engine, const struct store_record *records, size_t count,
-    bool waits, struct cadre_error *error)
+/* Records that were kept, `kept` of them, then these. */
+static cadre_status append(struct engine *engine, const struct core_record *const *kept,
+    size_t kept_count, const struct store_record *records, size_t count, bool waits,
+    struct cadre_error *error)
 {
     const struct engine_log *log = engine->options.log;
-    struct lagging *lagging = &engine->log.lagging;
-    size_t all = lagging->count + count;
+    size_t all = kept_count + count;
     CADRE_FREE_AT_EXIT struct store_record *joined = calloc(all + 1, sizeof *joined);
     if (joined == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for an entry of %zu records", all);
     }
-    for (size_t i = 0; i < lagging->count; i++) {
-        joined[i] = (struct store_record){.record = &lagging->items[i].record};
+    for (size_t i = 0; i < kept_count; i++) {
+        joined[i] = (struct store_record){.record = kept[i]};
     }
     if (count > 0) {
-        memcpy(joined + lagging->count, records, count * sizeof *records);
+        memcpy(joined + kept_count, records, count * sizeof *records);
     }
     CADRE_TRY(log->append(log->user, joined, all, waits, error));
     engine->log.appended++;
     engine->log.waited = waits ? engine->log.appended : engine->log.waited;
     engine->counts.commits += all > 0;
     engine->history.count = 0;
-    engine->unsynced = false;
+    return CADRE_OK;
+}
+
+static cadre_status no_memory(size_t records, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+        "no memory to list %zu records that an entry takes along", records);
+}
+
+/* All that was kept, and the events. */
+static cadre_status append_due(struct engine *engine, const struct store_record *events,
+    size_t event_count, struct cadre_error *error)
+{
+    struct lagging *lagging = &engine->log.lagging;
+    size_t count = lagging->count;
+    CADRE_FREE_AT_EXIT const struct core_record **kept = malloc((count + 1) * sizeof(*kept));
+    if (kept == NULL) {
+        return no_memory(count, error);
+    }
+    lagging_list(lagging, kept);
+    CADRE_TRY(append(engine, kept, count, events, event_count, false, error));
     lagging_clear(lagging);
+    engine->unsynced = false;
+    return CADRE_OK;
+}
+
+static size_t concern_count(const struct engine *engine)
+{
+    return engine->turn.count + engine->removals.count;
+}
+
+/* The job that action, or removal, `i` of the turn records or sends something of; NULL: none. */
+static struct directory_entry *concern_at(const struct engine *engine, size_t i)
+{
+    if (i >= engine->turn.count) {
+        return directory_find(
+            &engine->directory, engine->removals.items[i - engine->turn.count].job);
+    }
+    const struct core_action *action = &engine->turn.items[i];
+    return is_harmless(action) ? NULL : directory_find(&engine->directory, job_of(action));
+}
+
+/* Lists what was kept of the jobs that the turn records or sends something of. */
+static size_t list_concerned(struct engine *engine, const struct core_record **kept)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < concern_count(engine); i++) {
+        struct directory_entry *entry = concern_at(engine, i);
+        if (entry != NULL && !entry->lagging_listed) {
+            entry->lagging_listed = true;
+            lagging_list_of(&engine->log.lagging, &entry->lagging, kept + count);
+            count += lagging_count_of(&engine->log.lagging, &entry->lagging);
+        }
+    }
+    return count;
+}
+
+static void end_list(struct engine *engine, bool taken)
+{
+    for (size_t i = 0; i < concern_count(engine); i++) {
+        struct directory_entry *entry = concern_at(engine, i);
+        if (entry != NULL && entry->lagging_listed) {
+            entry->lagging_listed = false;
+            if (taken) {
+                lagging_take_of(&engine->log.lagging, &entry->lagging);
+            }
+        }
+    }
+}
+
+/* The turn, and in front of it what was kept of its jobs: else a job's records would not be in
+ * order, and what a message was decided by would not be in the log when it is sent. What was kept
+ * of other jobs has time, because no order of records of two jobs means anything. */
+static cadre_status append_turn(struct engine *engine, const struct store_record *records,
+    size_t count, struct cadre_error *error)
+{
+    struct lagging *lagging = &engine->log.lagging;
+    CADRE_FREE_AT_EXIT const struct core_record **kept =
+        malloc((lagging->count + 1) * sizeof(*kept));
+    if (kept == NULL) {
+        return no_memory(lagging->count, error);
+    }
+    size_t kept_count = list_concerned(engine, kept);
+    cadre_status status = append(engine, kept, kept_count, records, count, true, error);
+    end_list(engine, status == CADRE_OK);
+    CADRE_TRY(status);
+    engine->unsynced = lagging->count > 0;
     return CADRE_OK;
 }
 
@@ -122,7 +236,7 @@ cadre_status engine_log_turn(struct engine *engine, const struct store_record *r
     size_t event_count = engine->history.count;
     engine->log.waits = turn_awaits_entry(engine);
     if (engine->log.waits) {
-        CADRE_TRY(append(engine, records, count, true, error));
+        CADRE_TRY(append_turn(engine, records, count, error));
         note_awaited(engine);
         engine->term_unstored = false;
         return CADRE_OK;
@@ -133,38 +247,10 @@ cadre_status engine_log_turn(struct engine *engine, const struct store_record *r
         engine->unsynced = true;
         engine->unsynced_us = engine->now_us;
     }
-    return due ? append(engine, events, event_count, false, error) : CADRE_OK;
+    return due ? append_due(engine, events, event_count, error) : CADRE_OK;
 }
 
 /* ---- messages ---- */
-
-static struct job_id job_of(const struct core_action *action)
-{
-    switch (action->type) {
-    case CORE_ACTION_NOTIFY_JOB:
-        return action->notify_job.job;
-    case CORE_ACTION_NOTIFY_TASK:
-        return action->notify_task.task.job;
-    case CORE_ACTION_STOP_TASK:
-        return action->stop_task.task.job;
-    case CORE_ACTION_START_TASKS:
-        return action->start_tasks.job;
-    case CORE_ACTION_FORGET_JOB:
-        return action->forget_job.job;
-    case CORE_ACTION_START_JOB:
-    case CORE_ACTION_STOP_JOB:
-    case CORE_ACTION_JOB_CHANGED:
-    case CORE_ACTION_JOB_ENDED:
-        return action->job;
-    case CORE_ACTION_ANSWER:
-        return action->answer.job;
-    case CORE_ACTION_WELCOME:
-    case CORE_ACTION_REFUSE:
-    case CORE_ACTION_RECORD:
-        break;
-    }
-    return (struct job_id){0};
-}
 
 /* Of a message that an old leader may send, too. A welcome lets them wait as well, because it is
  * the first message on its link. */

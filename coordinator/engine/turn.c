@@ -155,7 +155,9 @@ void engine_step(struct engine *engine, const struct core_event *event)
 uint64_t engine_sync_due_us(const struct engine *engine)
 {
     bool waits = engine->unsynced && engine->options.sync_us > 0;
-    return waits ? engine->unsynced_us + engine->options.sync_us : CADRE_TIME_NEVER;
+    return waits
+               ? lagging_due_us(&engine->log.lagging, engine->unsynced_us, engine->options.sync_us)
+               : CADRE_TIME_NEVER;
 }
 
 static void note_synced(struct engine *engine, bool synced)

@@ -219,7 +219,7 @@ static void restore_jobs(struct sim *sim, struct replica *replica)
         job->id = its->copy_id;
         job->newest = (struct newest_messages){0};
         members_sent_free(&job->members_sent);
-        its->lagging = (struct lagging_newest){0};
+        its->lagging = (struct lagging_of_job){0};
         its->waited = 0;
         job->begun_us = its->begun_us; /* of the log */
         job->away_us = its->away_us;

@@ -74,7 +74,7 @@ struct replica_job {
     uint64_t begun_us;
     uint64_t away_us;
     struct job_id copy_id; /* in its copy; 0: it has no such job */
-    struct lagging_newest lagging;
+    struct lagging_of_job lagging;
     uint64_t waited; /* newest ticket with a record of it that its messages wait for */
 };
 

@@ -140,13 +140,43 @@ static void add_record(struct sim *sim, const struct entry *entry)
     all->records[all->record_count++] = *entry;
 }
 
-static void add_lagging(struct sim *sim, struct replica *replica)
+static void add_records(struct sim *sim, const struct core_record *const *records, size_t count)
 {
-    for (size_t i = 0; i < replica->lagging.count; i++) {
-        const struct entry entry = entry_with(sim, &replica->lagging.items[i].record);
+    for (size_t i = 0; i < count; i++) {
+        const struct entry entry = entry_with(sim, records[i]);
         add_record(sim, &entry);
     }
-    lagging_clear(&replica->lagging);
+}
+
+static void add_lagging(struct sim *sim, struct replica *replica)
+{
+    struct lagging *lagging = &replica->lagging;
+    const struct core_record **records = calloc(lagging->count + 1, sizeof(*records));
+    CADRE_ASSERT(records != NULL);
+    lagging_list(lagging, records);
+    add_records(sim, records, lagging->count);
+    free((void *)records);
+    lagging_clear(lagging);
+}
+
+/* What was kept of the jobs that the turn records or sends something of. */
+static void add_lagging_of_turn(struct sim *sim, struct replica *replica)
+{
+    const struct core_actions *turn = &sim->coordinator.turn;
+    struct lagging *lagging = &replica->lagging;
+    const struct core_record **records = calloc(lagging->count + 1, sizeof(*records));
+    CADRE_ASSERT(records != NULL);
+    for (size_t i = 0; i < turn->count; i++) {
+        const struct core_action *action = &turn->items[i];
+        struct replica_job *job =
+            is_harmless(sim, action) ? NULL : its_job(sim, replica, job_of(action));
+        if (job != NULL) {
+            lagging_list_of(lagging, &job->lagging, records);
+            add_records(sim, records, lagging_count_of(lagging, &job->lagging));
+            lagging_take_of(lagging, &job->lagging);
+        }
+    }
+    free((void *)records);
 }
 
 static void add_turn(struct sim *sim)
@@ -202,7 +232,7 @@ static void note_waited(struct sim *sim, struct replica *replica)
     }
 }
 
-/* Records that no message waits for, of which the newest of each job is in the next entry. */
+/* Records that no message waits for, of which the newest of each job is in the job's next entry. */
 static void keep_lagging(struct sim *sim, struct replica *replica)
 {
     const struct core_actions *turn = &sim->coordinator.turn;
@@ -227,13 +257,15 @@ static void append(struct sim *sim, struct replica *replica, bool waits)
 {
     uint32_t first = sim->replicas->record_count;
     bool behind = waits && mutant_goes_on(sim, MUTANT_TAIL_BEHIND);
-    if (!behind) {
-        add_lagging(sim, replica);
-        replica->lagging_armed = false;
-    }
-    if (waits) {
+    if (waits && !behind) {
+        add_lagging_of_turn(sim, replica);
         add_turn(sim);
+    } else if (waits) {
+        add_turn(sim);
+    } else {
+        add_lagging(sim, replica);
     }
+    replica->lagging_armed = replica->lagging.count > 0;
     offer(sim, replica, first, waits);
 }
 

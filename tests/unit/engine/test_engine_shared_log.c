@@ -116,17 +116,39 @@ static void releases_wait_for_nothing(void **state)
     stage_close(stage);
 }
 
-/* What had time becomes part of the next entry, in front of what waits. */
-static void an_entry_takes_along_what_was_kept(void **state)
+/* What had time becomes part of the next entry of its job, in front of what waits. */
+static void an_entry_takes_along_what_was_kept_of_its_job(void **state)
 {
     (void)state;
     struct stage *stage = stage_shared_formed();
     step(stage, 1);
     step(stage, 2);
     stage_skip(stage);
+    part(stage, 1, 1, 1);
+    flush(stage);
+    expect_output(stage, "entry 3!: watermark 1, checkpoint 1\n");
+    stage->now_us += 2 * SECOND;
+    flush(stage);
+    expect_output(stage, ""); /* nothing is left */
+    stage_close(stage);
+}
+
+/* An entry of one job does not carry what was kept of all others, which goes when it is due. */
+static void what_was_kept_of_other_jobs_stays(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_shared_formed();
+    step(stage, 1);
+    uint64_t due_us = stage->now_us + SECOND;
+    stage_skip(stage);
+    stage->now_us += 1000;
     submit(stage, 2, 1);
     flush(stage);
-    expect_output(stage, "entry 3!: watermark 1, job 2, started 2\n");
+    expect_output(stage, "entry 3!: job 2, started 2\n");
+    assert_true(engine_wake_us(stage->engine) == due_us);
+    stage->now_us = due_us;
+    flush(stage);
+    expect_output(stage, "entry 4: watermark 1\n");
     stage_close(stage);
 }
 
@@ -274,7 +296,8 @@ int main(void)
         cmocka_unit_test(messages_wait_for_the_entry_of_their_turn),
         cmocka_unit_test(entries_are_on_their_way_together),
         cmocka_unit_test(releases_wait_for_nothing),
-        cmocka_unit_test(an_entry_takes_along_what_was_kept),
+        cmocka_unit_test(an_entry_takes_along_what_was_kept_of_its_job),
+        cmocka_unit_test(what_was_kept_of_other_jobs_stays),
         cmocka_unit_test(a_release_waits_behind_its_own_job_alone),
         cmocka_unit_test(a_refusal_waits_for_an_entry_without_records),
         cmocka_unit_test(a_task_that_knows_more_than_the_ledger_is_kept),
