@@ -42,7 +42,7 @@ static bool entries_are_small(const struct load *load)
 
 static void measure(struct load *load, uint64_t step_us, uint64_t seconds, bool churns)
 {
-    load_run(load, step_us, 2, false);
+    load_run(load, step_us, 8, false);
     load->log.counts = (struct leader_counts){0};
     uint64_t began_us = load->log.now_us;
     load_run(load, step_us, seconds, churns);
@@ -132,8 +132,8 @@ int main(int argc, char **argv)
         "entries/s", "bytes/s", "KiB most", "MiB/h log", "snap s", "MiB etcd", "apply ms");
     run(folder, 1, workers < LIMIT_TASKS_PER_JOB ? workers : LIMIT_TASKS_PER_JOB,
         (const uint64_t[]){1000000, 0}, 10, false);
-    run(folder, workers / 8, 8, (const uint64_t[]){5000000, 1000000, 200000, 0}, 10, true);
-    run(folder, workers, 1, (const uint64_t[]){5000000, 1000000, 200000, 0}, 5, true);
+    run(folder, workers / 8, 8, (const uint64_t[]){5000000, 1000000, 200000, 0}, 25, true);
+    run(folder, workers, 1, (const uint64_t[]){5000000, 1000000, 200000, 0}, 25, true);
     rmdir(folder);
     return 0;
 }
