@@ -8,12 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/link.h"
+#include "worker/host/daemon/log_pause.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/removal.h"
@@ -33,6 +35,15 @@ void retry_arm(struct daemon *daemon)
 {
     assert_ptr_equal(daemon, &fixture);
     armed = true;
+}
+
+static uint64_t
+    pause_us; /* after which short pieces are sent together; 0: they were sent at once */
+
+void log_pause_arm(struct daemon *daemon, uint64_t after_us)
+{
+    assert_ptr_equal(daemon, &fixture);
+    pause_us = after_us;
 }
 
 static void (*take)(const struct agent_log *chunk);
@@ -124,6 +135,7 @@ static int set_up(void **state)
     sent_size = 0;
     unanswered = 0;
     armed = false;
+    pause_us = 0;
     held = false;
     disk_is_slow = false;
     take = take_in_order;
@@ -538,6 +550,47 @@ static void a_slow_disk_holds_up_the_task_alone(void **state)
     assert_true(tasks_log_is_stored(&task));
 }
 
+/* A program that prints a line each few milliseconds costs a few messages a second; the first line
+ * after a pause, a lot at once, and the last lines wait for nothing. */
+static void short_pieces_are_sent_together(void **state)
+{
+    (void)state;
+    fixture.log_pause_us = 3600 * CADRE_US_PER_S;
+    print(0, 1);
+    assert_int_equal(sent_size, 11);
+    assert_int_equal(pause_us, 0);
+    print(1, 9);
+    assert_int_equal(sent_size, 11);
+    assert_in_range(pause_us, 1, fixture.log_pause_us);
+    answer_all();
+    assert_int_equal(sent_size, 11);
+    task.log_due_us = 0; /* the pause is over */
+    fixture.tasks = &task;
+    logs_ship_all(&fixture);
+    assert_int_equal(sent_size, 110);
+    print(10, 1);
+    answer_all();
+    assert_int_equal(sent_size, 110);
+    logs_ship_rest(&task);
+    assert_int_equal(sent_size, 121);
+    task.collecting = true;
+    print(11, 1);
+    assert_int_equal(sent_size, 132);
+}
+
+static void a_lot_waits_for_no_pause(void **state)
+{
+    (void)state;
+    fixture.log_pause_us = 3600 * CADRE_US_PER_S;
+    fixture.options.log_limit_bytes = SENT_MAX;
+    print(0, 1);
+    while (pause_us == 0 || sent_size == 11) {
+        print(0, 1);
+        assert_true(task.log.bytes <= 33 * 1024);
+    }
+    assert_true(sent_size >= 32 * 1024);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +601,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_dropped_is_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_refusal_is_one_pause, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slow_disk_holds_up_the_task_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(short_pieces_are_sent_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lot_waits_for_no_pause, set_up, tear_down),
         cmocka_unit_test(whatever_happens_each_byte_is_kept_or_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,9 @@ struct daemon {
     bool resume_waits; /* a call found no coordinator; see retry_when_linked() */
     uv_timer_t retry_timer;
     uv_timer_t fetch_timer;                  /* of fetch_report.c */
+    uv_timer_t log_timer;                    /* of log_pause.c */
+    uint64_t log_pause_us;                   /* between two messages of short pieces of output */
+    void (*on_log_pause)(struct daemon *daemon);
     void (*on_retry)(struct daemon *daemon); /* called when the time has passed */
     const struct link_callbacks *link_callbacks;
     uv_signal_t sigterm;

@@ -10,6 +10,7 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/link.h"
+#include "worker/host/daemon/log_pause.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/removal.h"
@@ -37,6 +38,13 @@ static bool may_send(const struct task_files *task)
            task->log_in_flight < LOG_IN_FLIGHT_MAX;
 }
 
+/* A whole chunk, and the end of what a task wrote, wait for nothing. */
+static bool is_due(const struct task_files *task, uint64_t now_us)
+{
+    return task->collecting || now_us >= task->log_due_us ||
+           task->log.bytes + task->log_incoming_bytes - task->log_sent >= CHUNK_BYTES;
+}
+
 /* ---- turns of a thread ---- */
 
 /* The marks of the bytes from `from` to `to`, the first one at `from`; *mark is the index of the
@@ -57,6 +65,7 @@ static size_t marks_between(struct log_io *io, uint64_t from, uint64_t to, size_
 static void send_read(struct task_files *task)
 {
     struct log_io *io = &task->log_io;
+    uint64_t before = task->log_sent;
     size_t mark = 0;
     while (
         may_send(task) && task->log_sent >= io->read_at && task->log_sent - io->read_at < io->got) {
@@ -76,6 +85,9 @@ static void send_read(struct task_files *task)
         task->log_in_flight++;
         task->daemon->counts.log_sent_bytes += size;
         link_send(task->daemon, &up);
+    }
+    if (task->log_sent > before) {
+        task->log_due_us = clock_monotonic_us() + task->daemon->log_pause_us;
     }
 }
 
@@ -140,11 +152,23 @@ static void after_io(void *user)
     }
 }
 
+/* Whether something may be sent now; else, if it may in a while, the timer is set. */
+static bool sends_now(struct task_files *task)
+{
+    uint64_t now_us = clock_monotonic_us();
+    bool may = may_send(task);
+    bool due = is_due(task, now_us);
+    if (may && !due && task->log.bytes + task->log_incoming_bytes > task->log_sent) {
+        log_pause_arm(task->daemon, task->log_due_us - now_us);
+    }
+    return may && due;
+}
+
 /* Writes what came, then reads as much as may be sent. */
 static void next_io(struct task_files *task)
 {
     struct log_io *io = &task->log_io;
-    bool sends = may_send(task);
+    bool sends = sends_now(task);
     bool writes = task->log_incoming_bytes + task->log_missed > 0 || task->log_reports_dropped;
     if (task->log_work.running || (!writes && !(sends && task->log_sent < task->log.bytes))) {
         return;
@@ -244,6 +268,7 @@ void logs_linked(struct task_files *task)
     /* The last byte is sent again, so that a coordinator whose disk lost the end of the log
      * answers with its own offset. */
     task->log_acked -= task->log_acked > task->log.gone ? 1 : 0;
+    task->log_due_us = 0;
     task->log_in_flight = 0; /* the old stream's chunks are not answered any more: they are sent
                               * again */
     task->log_waits = false;
@@ -253,6 +278,19 @@ void logs_linked(struct task_files *task)
 
 void logs_ship(struct task_files *task)
 {
+    next_io(task);
+}
+
+void logs_ship_all(struct daemon *daemon)
+{
+    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        next_io(task);
+    }
+}
+
+void logs_ship_rest(struct task_files *task)
+{
+    task->log_due_us = 0;
     next_io(task);
 }
 

@@ -20,6 +20,10 @@ bool logs_pause_all(struct daemon *daemon);
 void logs_linked(struct task_files *task);
 /* Sends the next chunks, as far as the window allows. */
 void logs_ship(struct task_files *task);
+/* The same of all tasks. */
+void logs_ship_all(struct daemon *daemon);
+/* The same of a task that has ended: short pieces wait no longer (log_pause.h). */
+void logs_ship_rest(struct task_files *task);
 /* The answer to the oldest chunk under way: the bytes before `offset` are stored or dropped. */
 void logs_acked(struct task_files *task, uint64_t offset);
 

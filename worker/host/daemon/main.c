@@ -24,6 +24,8 @@
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/silence.h"
 #include "worker/host/daemon/link.h"
+#include "worker/host/daemon/link.h"
+#include "worker/host/daemon/log_pause.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/mesh_host.h"
 #include "worker/host/daemon/tasks.h"
@@ -169,6 +171,7 @@ static void start_handles(struct daemon *daemon)
     uv_timer_init(loop, &daemon->drain);
     retry_open(daemon, tasks_retry);
     fetch_report_open(daemon);
+    log_pause_open(daemon, logs_ship_all);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
     uv_signal_init(loop, &daemon->sigusr1);
@@ -293,6 +296,7 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->drain, NULL);
     retry_close(daemon);
     fetch_report_close(daemon);
+    log_pause_close(daemon);
     usage_report_close(daemon);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);

@@ -35,7 +35,7 @@ static bool is_active(struct task_files *task)
         return false;
     }
     if (task->failed) {
-        logs_ship(task);
+        logs_ship_rest(task);
         outputs_start(task);
         return false;
     }

@@ -72,6 +72,7 @@ struct task_files {
     bool log_reports_dropped; /* the next turn reports how much was dropped, if there is room */
     bool log_paused;          /* the task's pipes are not read until what came is written */
     uint64_t log_sent;
+    uint64_t log_due_us; /* short pieces are not sent before */
     uint64_t log_acked;
     uint64_t log_ends[LOG_IN_FLIGHT_MAX]; /* of chunks that are not answered yet: a ring, whose */
     unsigned log_first;                   /* oldest is here; answers come in their order */

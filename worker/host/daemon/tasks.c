@@ -104,7 +104,7 @@ static void on_agent_collect(void *user, struct task_ref ref)
         task->failed = true;
     }
     if (!task->staging_in) { /* else its end collects: prepare.c */
-        logs_ship(task);
+        logs_ship_rest(task);
         outputs_start(task);
     }
 }
