@@ -167,7 +167,7 @@ typedef void (*cadre_abort_function)(cadre_status status, const char *reason, vo
 CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user);
 
 /* Reports how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
- * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. At most ten times a
+ * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. At most four times a
  * second something is sent; of rank 0 only: what another task gives is not shown. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 

@@ -102,7 +102,7 @@ CADRE_API uint32_t cadre_world_size(void);
 /* Reports a number about the training to the user, under a name of 1 to 127 printable ASCII
  * characters without <, > and & (INVALID_ARGUMENT); at most 16 names (RESOURCE_EXHAUSTED, also
  * without memory). The newest value is shown beside the progress of the dataset whose epoch was
- * begun first (the count of steps, where there is none), at most ten times a second: in the
+ * begun first (the count of steps, where there is none), at most four times a second: in the
  * progress bar of a program run by hand, in `cadre submit` and `cadre job` else.
  *
  * Of a submitted job each value is kept, with the number of steps that are applied: `cadre metrics`

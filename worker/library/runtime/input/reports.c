@@ -16,7 +16,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/summaries/summaries.h"
 
-#define REPORT_EVERY_US (CADRE_US_PER_S / 10)
+#define REPORT_EVERY_US (CADRE_US_PER_S / 4)
 #define FLUSH_US        (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
 
 cadre_status reports_open(cadre_strategy *strategy, struct cadre_error *error)
@@ -69,7 +69,7 @@ static struct progress input_reports_snapshot(const struct reports *reports)
     return progress;
 }
 
-/* Sends or draws, at most ten times a second unless `now`. Only the chief does. */
+/* Sends or draws, at most four times a second unless `now`. Only the chief does. */
 static void input_reports_report(cadre_strategy *strategy, bool now)
 {
     struct reports *reports = strategy->input->reports;

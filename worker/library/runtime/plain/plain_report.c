@@ -11,7 +11,7 @@
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/event_file/event_log.h"
 
-#define REPORT_EVERY_US (CADRE_US_PER_S / 10)
+#define REPORT_EVERY_US (CADRE_US_PER_S / 4)
 #define FLUSH_US        (5 * CADRE_US_PER_S) /* that the end waits for values to be stored */
 
 static void plain_report_report(struct plain *plain, bool now)

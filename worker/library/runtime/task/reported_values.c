@@ -9,8 +9,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/task.h"
 
-#define SEND_EVERY_US (CADRE_US_PER_S / 10)
-#define SEND_AT       256          /* values that do not wait any longer */
+#define SEND_EVERY_US (CADRE_US_PER_S / 2)
+#define SEND_AT       512 /* values that do not wait any longer */
 #define AGAIN_US      CADRE_US_PER_S
 #define KEPT_MAX      ((size_t)64 * 1024) /* of a chief; some minutes of steps of 1 ms */
 #define KEPT_OTHERS   ((size_t)2048)      /* more steps than a chief may take without a release */
@@ -51,8 +51,8 @@ static void drop_first(struct reported_values *values, size_t count)
     memmove(values->values, values->values + count, values->count * sizeof values->values[0]);
 }
 
-void reported_values_begin(struct reported_values *values, struct generation generation,
-    uint64_t resume, bool is_chief)
+void reported_values_begin(
+    struct reported_values *values, struct generation generation, uint64_t resume, bool is_chief)
 {
     size_t kept = 0;
     for (size_t i = 0; i < values->count; i++) {
@@ -112,8 +112,8 @@ static uint32_t index_of(struct reported_values *values, const char *name)
     return at;
 }
 
-bool reported_values_add(struct reported_values *values, const char *name, uint64_t step,
-    bool numbered, double value)
+bool reported_values_add(
+    struct reported_values *values, const char *name, uint64_t step, bool numbered, double value)
 {
     CADRE_ASSERT(strlen(name) < LIMIT_NAME_BYTES); /* the caller has checked it */
     uint32_t at = index_of(values, name);

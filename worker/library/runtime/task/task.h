@@ -180,9 +180,9 @@ bool task_halted(struct task *task);
 /* A step that the caller does not have: how often the name was reported that was reported most. */
 #define STEP_COUNTED UINT64_MAX
 
-/* Keeps the value until the coordinator has stored it; the chief sends it, with others, within a
- * tenth of a second. `numbered`: `step` is the program's own number, or STEP_COUNTED; else it is
- * the task's position. False: no memory. */
+/* Keeps the value until the coordinator has stored it; the chief sends it, with others, within
+ * half a second. `numbered`: `step` is the program's own number, or STEP_COUNTED; else it is the
+ * task's position. False: no memory. */
 bool task_report_value(
     struct task *task, const char *name, uint64_t step, bool numbered, double value);
 /* Sends what is there, and waits until it is stored, for so long at most. */
