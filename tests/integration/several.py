@@ -45,10 +45,10 @@ class Following:
 
 
 class Several(Cluster):
-    def __init__(self, workers=1, slots=1, coordinators=3, members=1, coordinator=(), worker=(), lease=LEASE,
+    def __init__(self, workers=1, slots=1, coordinators=3, members=1, etcd=(), coordinator=(), worker=(), lease=LEASE,
                  start=True):
         super().__init__(workers=0, start=start)
-        self.etcds = Etcds(members)
+        self.etcds = Etcds(members, *etcd)
         self.contents = os.path.join(self.folder, "contents")
         os.mkdir(self.contents)
         self.lease = lease

@@ -8,6 +8,7 @@ from driver import amount, programs
 from driver.samples import percent, print_table, shown
 from recovery.measure import distribution
 from recovery.steady import Steps, submit, whole
+from takeover import etcd_leader
 
 TITLE = "the leader of three coordinators ends, milliseconds: from the signal to the next step that another one admits"
 KILLED_3, KILLED_1, STOPPED = "kill -9, L = 3 s", "kill -9, L = 1 s", "SIGTERM, L = 3 s"
@@ -83,6 +84,12 @@ def run_round(samples):
             samples.measure(row, "", lambda number=number, lease_s=lease_s: end_leaders(number, lease_s))
         else:
             samples.mark_absent(row, why)
+    for row, (lease_s, etcd) in etcd_leader.ROWS.items():
+        if why is None:
+            samples.measure(row, "", lambda lease_s=lease_s, etcd=etcd: etcd_leader.end_etcd_leaders(
+                scaled_lease(lease_s), etcd, changes))
+        else:
+            samples.mark_absent(row, why)
 
 
 def report(samples):
@@ -90,7 +97,9 @@ def report(samples):
         return
     print_table(["the leader gets", "p50", "p99", "worst", "goal of p99", "", "others"],
                 [line(samples, row, number, lease_s) for row, (number, lease_s) in ROWS.items()])
-    print(f"  {TIMES} times in a round: p99 is the worst of them; medians over the rounds")
+    print(f"  {TIMES} times in a round: p99 is the worst of them; medians over the rounds\n")
+    print_table(["etcd's leader gets kill -9", "another coordinator leads", "the job stood: p50, ms", "worst", "others"],
+                [etcd_leader.line(samples, row) for row in etcd_leader.ROWS])
 
 
 def line(samples, row, number, lease_s):
