@@ -90,7 +90,7 @@ static void test_it_is_sent_again_when_no_answer_comes(void **state)
     add_steps(2, 2);
     assert_false(reported_values_are_due(&values, CADRE_US_PER_S + 1, false)); /* batched */
     assert_true(reported_values_are_due(&values, CADRE_US_PER_S + 1, true));
-    add_steps(3, 300);
+    add_steps(3, 600);
     assert_true(reported_values_are_due(&values, CADRE_US_PER_S + 1, false)); /* enough */
 }
 
