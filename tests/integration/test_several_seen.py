@@ -87,6 +87,26 @@ def test_the_list():
         leader.start()
 
 
+def test_the_list_without_etcd():
+    """Of the others nothing is known then: they may be as well as the one that says so."""
+    with Several(workers=0, coordinator=FAST) as cluster:
+        leader = cluster.leader()
+        wanted = {one.name: "leading" if one is leader else "follower" for one in cluster.coordinators}
+        for one in cluster.coordinators:
+            wait_for(f"{one.name} knows all", lambda one=one: states(one) == wanted)
+        cluster.etcds.members[0].kill()
+        for one in cluster.coordinators:
+            others = [other.name for other in cluster.coordinators if other is not one]
+            wait_for(f"{one.name} knows none of the others",
+                     lambda one=one, others=others: {states(one)[name] for name in others} == {"unknown"})
+            own = states(one)[one.name]
+            check_in(own, ["suspended"] if one is leader else ["follower", "candidate"], "its own state")
+        cluster.etcds.members[0].start()
+        cluster.follow()
+        wait_for("all know all", lambda: all(
+            sorted(states(one).values()) == ["follower", "follower", "leading"] for one in cluster.coordinators))
+
+
 def numbered(count):
     return "".join(f"{number}\n" for number in range(1, count + 1))
 
