@@ -50,6 +50,12 @@ def test_pages():
             check_equal(shown["cadre_coordinator_time_to_send_seconds"] > 0, one is leader, f"the time of {one.name}")
             check_equal(shown["cadre_coordinator_etcd_failing"], 0, f"failures of {one.name}")
             check_equal(ask(one, "/healthz")[0], 200, f"the health of {one.name}")
+        for one in cluster.coordinators:
+            status, said, _ = ask(one, "/api/jobs")
+            check_equal(status, 200 if one is leader else 503, f"the page of {one.name}: {said}")
+            if one is not leader:
+                check_in(f"{one.name} does not lead", said, "the page")
+                check_in(f"{leader.name} leads, which clients and workers reach at {leader.address}", said, "the page")
         cluster.etcds.members[0].kill()
         wait_for("etcd is missed", lambda: page(leader)["cadre_coordinator_etcd_failing"] == 1)
         wait_for("it may not send", lambda: page(leader)["cadre_coordinator_leads"] == 0)
