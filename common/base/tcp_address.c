@@ -72,6 +72,7 @@ bool tcp_address_parse(const char *text, struct tcp_address *ret_address)
     }
     memcpy(ret_address->host, host, (size_t)(host_end - host));
     if (!bracketed && strcmp(ret_address->host, "localhost") == 0) {
+        ret_address->is_localhost = true;
         snprintf(ret_address->host, sizeof ret_address->host, "127.0.0.1");
     }
     ret_address->scope = find_scope(ret_address);

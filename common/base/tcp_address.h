@@ -21,6 +21,7 @@ struct tcp_address {
     char host[TCP_HOST_BYTES]; /* without brackets; "localhost" became "127.0.0.1" */
     int port;
     bool bracketed;
+    bool is_localhost; /* it was written so */
     enum tcp_scope scope;
     struct sockaddr_storage socket_address; /* of a number */
     socklen_t socket_address_bytes;

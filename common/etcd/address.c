@@ -11,6 +11,20 @@
 
 static const char scheme[] = "etcd://";
 
+/* "localhost" and 127.0.0.1 are one place. */
+static bool is_there(const struct etcd_address *address, const struct rpc_address *endpoint)
+{
+    for (size_t i = 0; i < address->endpoint_count; i++) {
+        struct rpc_address other;
+        if (rpc_address_parse(address->endpoints[i], RPC_ADDRESS_DIAL, true, &other, NULL) ==
+                CADRE_OK &&
+            strcmp(other.host_port, endpoint->host_port) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static cadre_status parse_endpoint(
     const char *text, bool tls, struct etcd_address *address, struct cadre_error *error)
 {
@@ -37,15 +51,16 @@ static cadre_status parse_endpoint(
             SHOWN_BYTES, text);
     }
     CADRE_TRY(rpc_address_parse(text, RPC_ADDRESS_DIAL, tls, &parsed, error));
-    for (size_t i = 0; i < address->endpoint_count; i++) {
-        if (strcmp(address->endpoints[i], parsed.host_port) == 0) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "endpoint \"%.*s\" is there twice: name each member of the cluster once",
-                SHOWN_BYTES, text);
-        }
+    if (is_there(address, &parsed)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "endpoint \"%.*s\" is there twice: name each member of the cluster once", SHOWN_BYTES,
+            text);
     }
-    memcpy(
-        address->endpoints[address->endpoint_count++], parsed.host_port, sizeof parsed.host_port);
+    char *endpoint = address->endpoints[address->endpoint_count++];
+    memcpy(endpoint, parsed.host_port, sizeof parsed.host_port);
+    if (parsed.is_localhost) { /* its certificate is to have this name */
+        snprintf(endpoint, sizeof parsed.host_port, "localhost:%d", parsed.port);
+    }
     return CADRE_OK;
 }
 

@@ -18,7 +18,9 @@
 #define COORDINATOR_SUSPENDED   "suspended"
 #define COORDINATOR_LEAVING     "leaving"
 #define COORDINATOR_REFUSED     "refused"
-#define COORDINATOR_AWAY        "away" /* of another one: it has written nothing for some time */
+/* Of another one: */
+#define COORDINATOR_AWAY    "away"    /* it has written nothing for some time */
+#define COORDINATOR_UNKNOWN "unknown" /* what it writes cannot be read now */
 
 struct coordinator_info {
     const char *name;
@@ -34,6 +36,7 @@ struct coordinator_info {
     uint64_t age_us;     /* how old this is; 0: the coordinator says it of itself */
     uint64_t process;    /* drawn at its start; 0: of a version without it */
     uint32_t format_max; /* newest format of the log's entries that it reads; 0: that is 1 */
+    uint64_t written_us; /* when it said this: wall clock; 0: of a version without it */
 };
 
 /* Coordinators.Leader. */

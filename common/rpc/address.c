@@ -92,6 +92,7 @@ cadre_status rpc_address_parse(const char *text, enum rpc_address_use use, bool 
             HOST_SHOWN_BYTES, text, tls ? ", or HOST:PORT" : "");
     }
     ret_address->port = tcp.port;
+    ret_address->is_localhost = tcp.is_localhost;
     ret_address->is_name = tcp.scope == TCP_SCOPE_NAME && !tcp.bracketed && is_name(tcp.host);
     ret_address->socket_address = tcp.socket_address;
     ret_address->socket_address_bytes = tcp.socket_address_bytes;

@@ -19,7 +19,8 @@ enum rpc_address_use { RPC_ADDRESS_LISTEN, RPC_ADDRESS_DIAL };
 
 struct rpc_address {
     bool is_unix;
-    bool is_name; /* the host must be looked up: no socket address yet */
+    bool is_name;      /* the host must be looked up: no socket address yet */
+    bool is_localhost; /* the host was written so; it is 127.0.0.1 */
     char path[sizeof((struct sockaddr_un){0}.sun_path)]; /* of a Unix socket */
     int port;                               /* of a TCP address; 0 lets the system choose */
     char host[RPC_HOST_BYTES];              /* of a TCP address, without brackets */

@@ -103,3 +103,13 @@ void rpc_arguments_client(struct rpc_arguments *ret_arguments,
     arguments_add(
         ret_arguments, GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1); /* a connection per channel */
 }
+
+void rpc_arguments_add_authority(struct rpc_arguments *arguments, char *authority)
+{
+    CADRE_ASSERT(arguments->args.num_args < RPC_ARGUMENTS_MAX);
+    arguments->list[arguments->args.num_args++] = (grpc_arg){
+        .type = GRPC_ARG_STRING,
+        .key = (char *)(uintptr_t)GRPC_ARG_DEFAULT_AUTHORITY,
+        .value.string = authority,
+    };
+}

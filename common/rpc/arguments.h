@@ -27,5 +27,8 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
 void rpc_arguments_client(struct rpc_arguments *ret_arguments,
     const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
     bool pings_idle);
+/* The name of the server, where it is not that of the address: "localhost:80". It is the caller's,
+ * and stays as long as the arguments. */
+void rpc_arguments_add_authority(struct rpc_arguments *arguments, char *authority);
 
 #endif

@@ -89,6 +89,10 @@ cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address_text,
     rpc_arguments_client(&channel->arguments, &options->keepalive, channel->message_bytes_max,
         options->metadata_bytes_max != 0 ? options->metadata_bytes_max : METADATA_BYTES_MAX,
         options->foreign == NULL);
+    if (channel->tls != NULL && channel->foreign != NULL && address.is_localhost) {
+        snprintf(channel->authority, sizeof channel->authority, "localhost:%d", address.port);
+        rpc_arguments_add_authority(&channel->arguments, channel->authority);
+    }
     channel->connection = new_connection(channel);
     rpc_loop_count(loop, 1, 1);
     *ret_channel = channel;

@@ -106,6 +106,7 @@ static void channel_diagnose_ask(struct rpc_channel *channel)
     memcpy(request->host, channel->address.host, sizeof request->host);
     memcpy(request->shown, channel->address.host_port, sizeof request->shown);
     request->target = (struct tls_target){.host = request->host,
+        .name = channel->address.is_localhost ? "localhost" : request->host,
         .port = channel->address.port,
         .shown = request->shown,
         .foreign = channel->foreign};

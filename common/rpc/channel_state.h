@@ -24,6 +24,7 @@ struct rpc_channel {
     struct rpc_loop *loop;
     struct rpc_connection *connection; /* for new calls */
     struct rpc_address address;
+    char authority[RPC_ADDRESS_TEXT_BYTES]; /* of a foreign server at "localhost" */
     struct rpc_arguments arguments;
     struct rpc_tls *tls; /* NULL: plain */
     const char *foreign; /* as in the options */

@@ -196,11 +196,11 @@ static cadre_status check_foreign_certificate(const struct attempt *attempt, X50
     }
     CADRE_TRY(tls_certificate_check(
         server, SSL_get_peer_cert_chain(attempt->ssl), roots, what, target->ca_file, error));
-    if (!names_host(server, target->host)) {
+    if (!names_host(server, target->name)) {
         return cadre_error_set(error, CADRE_UNAUTHENTICATED,
             "%s (\"%s\") does not name the host \"%s\": use a name or address that it names, or "
             "issue it again with this one among its alternative names",
-            what, facts.subject, target->host);
+            what, facts.subject, target->name);
     }
     return CADRE_OK;
 }

@@ -8,6 +8,7 @@
 
 struct tls_target {
     const char *host; /* a name or an address, without brackets */
+    const char *name; /* that a foreign server's certificate is to have; as people wrote it */
     int port;
     const char *shown;     /* how messages name it: "host-a:7070" */
     const char *cert_file; /* and the own files; NULL without material */

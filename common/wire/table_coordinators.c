@@ -18,6 +18,7 @@ ROWS(CoordinatorInfo) = {
     SPAN(CoordinatorInfo, age_us),
     COPY(CoordinatorInfo, process),
     COPY(CoordinatorInfo, format_max),
+    COPY(CoordinatorInfo, written_us),
 };
 static TABLE(CoordinatorInfo, coordinator_info);
 

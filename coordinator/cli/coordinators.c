@@ -33,12 +33,16 @@ int verb_coordinators(const struct cli *cli, int argc, char **argv)
         .summary = "Lists the coordinators of the cluster, with the one that leads. A "
                    "coordinator that shares its ledger with no other is the only one.",
         .notes =
-            "BEHIND is how many entries of the shared log are missing in a coordinator's "
-            "copy of the ledger.\nUPDATED is how old a line is: the coordinator that "
-            "answers has it from the others.\n"
-            "STATE is \"away\" of one that has written nothing to etcd for a while, also because\n"
-            "the one that answers cannot read etcd; \"refused\" of one that takes no part until\n"
-            "an operator has looked; \"suspended\" of one that led when etcd stopped answering.\n",
+            "FOR is how long the one that leads has led. BEHIND is how many entries of the\n"
+            "shared log are missing in a coordinator's copy of the ledger. UPDATED is how old a\n"
+            "line is: the coordinator that answers reads those of the others in etcd.\n"
+            "STATE is \"away\" of one that has written nothing to etcd for a while; \"unknown\" "
+            "of\n"
+            "the others while the one that answers cannot read etcd; \"refused\" of one that "
+            "takes\n"
+            "no part until an operator has looked; \"suspended\" of one that led when etcd "
+            "stopped\n"
+            "answering.\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0]};
     struct cli_common options = {0};

@@ -379,6 +379,18 @@ def test_tls():
         explained(driver, UNAUTHENTICATED, '("named") does not name the host "127.0.0.1"')
 
 
+def test_tls_to_localhost():
+    """A certificate is to have the name that was written: "localhost" is another one than the address that it is."""
+    with certificates() as (ours, _):
+        for names, good_at, bad_at in (("DNS:localhost", "localhost", HOST), (f"IP:{HOST}", HOST, "localhost")):
+            with Etcds(1, tls=ours.server(good_at, names)) as etcds:
+                address = etcds.address("cadre")
+                with Driver(address.replace(HOST, good_at), "--ca", ours.ca) as driver:
+                    good(driver.txn("00"))
+                with Driver(address.replace(HOST, bad_at), "--ca", ours.ca) as driver:
+                    explained(driver, UNAUTHENTICATED, f'("{good_at}") does not name the host "{bad_at}"')
+
+
 def test_tls_with_certificates_of_clients():
     with certificates() as (ours, other), Etcds(1, tls=ours.server(), client_ca=ours.ca) as etcds:
         address, anna, eve = etcds.address("cadre"), ours.client("anna"), other.client("eve")

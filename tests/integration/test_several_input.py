@@ -29,6 +29,8 @@ def test_etcd_is_not_there():
         check_in("etcd at", itself["text"], "what it says of itself")
         said = say(cluster, one, "jobs", status=3)
         check_in("the coordinator c0 does not lead, and it is not known which one does, because etcd at", said, "jobs")
+        check_in("as when it has no quorum", said, "jobs")
+        check_in("--stale", said, "jobs")
         check("start cadre-coordinator" not in said, f"it is started: {said}")
         cluster.etcds.members[0].start()
         wait_for("etcd is back", lambda: "etcd answers this coordinator again" in one.log())

@@ -50,6 +50,12 @@ def test_pages():
             check_equal(shown["cadre_coordinator_time_to_send_seconds"] > 0, one is leader, f"the time of {one.name}")
             check_equal(shown["cadre_coordinator_etcd_failing"], 0, f"failures of {one.name}")
             check_equal(ask(one, "/healthz")[0], 200, f"the health of {one.name}")
+        for one in cluster.coordinators:
+            status, said, _ = ask(one, "/api/jobs")
+            check_equal(status, 200 if one is leader else 503, f"the page of {one.name}: {said}")
+            if one is not leader:
+                check_in(f"{one.name} does not lead", said, "the page")
+                check_in(f"{leader.name} leads, which clients and workers reach at {leader.address}", said, "the page")
         cluster.etcds.members[0].kill()
         wait_for("etcd is missed", lambda: page(leader)["cadre_coordinator_etcd_failing"] == 1)
         wait_for("it may not send", lambda: page(leader)["cadre_coordinator_leads"] == 0)
@@ -85,6 +91,26 @@ def test_the_list():
         shown = json.loads(cluster.cadre("coordinators", "--json").stdout)["coordinators"]
         check_equal([one["name"] for one in shown if one["leader"]], [after.name], "who leads now")
         leader.start()
+
+
+def test_the_list_without_etcd():
+    """Of the others nothing is known then: they may be as well as the one that says so."""
+    with Several(workers=0, coordinator=FAST) as cluster:
+        leader = cluster.leader()
+        wanted = {one.name: "leading" if one is leader else "follower" for one in cluster.coordinators}
+        for one in cluster.coordinators:
+            wait_for(f"{one.name} knows all", lambda one=one: states(one) == wanted)
+        cluster.etcds.members[0].kill()
+        for one in cluster.coordinators:
+            others = [other.name for other in cluster.coordinators if other is not one]
+            wait_for(f"{one.name} knows none of the others",
+                     lambda one=one, others=others: {states(one)[name] for name in others} == {"unknown"})
+            own = states(one)[one.name]
+            check_in(own, ["suspended"] if one is leader else ["follower", "candidate"], "its own state")
+        cluster.etcds.members[0].start()
+        cluster.follow()
+        wait_for("all know all", lambda: all(
+            sorted(states(one).values()) == ["follower", "follower", "leading"] for one in cluster.coordinators))
 
 
 def numbered(count):

@@ -218,7 +218,6 @@ static void prepare(
     process->listed_in = SIM_NONE;
     process->stalled_at = POSITION_NONE;
     process->entered_at = POSITION_NONE;
-    process->part_position = POSITION_NONE;
     process->state.once = prng_next(&sim->prng); /* its program's initial state */
     if (message != NULL && message->down.type == AGENT_DOWN_START) {
         restore(job, process, &message->down.start);

@@ -37,7 +37,7 @@ enum happening_type {
     ON_PEER_LEFT,       /* a: doing */
     ON_APPLIED,         /* a: doing */
     ON_WAITS,           /* a: doing. Has waited for a release for long */
-    ON_WRITTEN,         /* a checkpoint is on its host's disk; a: 1: again, 2: it was compared */
+    ON_WRITTEN,         /* a checkpoint is on its host's disk; a: 1: it was compared */
     ON_RECONNECT,
     ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */

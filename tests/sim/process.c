@@ -433,10 +433,10 @@ void process_happens(struct sim *sim, const struct happening *happening)
         program_waits(sim, index);
         break;
     case ON_WRITTEN:
-        if (happening->a == 2) {
+        if (happening->a == 1) {
             value_agreed(sim, index);
         } else {
-            saving_written(sim, index, happening->a != 0);
+            saving_written(sim, index);
         }
         break;
     case ON_RECONNECT:

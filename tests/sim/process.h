@@ -82,8 +82,8 @@ bool saving_begin(struct sim *sim, uint32_t process);
 void saving_awaits(struct sim *sim, uint32_t process);
 /* Its job stops at its position: the chief saves, and all wait for goodbye. */
 void saving_to_stop(struct sim *sim, uint32_t process);
-/* It is on the disk; or (`again`) a save has waited for long. */
-void saving_written(struct sim *sim, uint32_t process, bool again);
+/* It is on the disk. */
+void saving_written(struct sim *sim, uint32_t process);
 /* The state that a checkpoint's manifest names. */
 struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256);
 /* The name of a checkpoint with this state. */

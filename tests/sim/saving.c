@@ -6,8 +6,6 @@
 #include "sim.h"
 #include "truth.h"
 
-#define SAVE_AGAIN_US 2000000
-
 bool saving_begin(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -31,16 +29,13 @@ bool saving_begin(struct sim *sim, uint32_t index)
     return true;
 }
 
-/* A mutant may write another position, or the upload may fail. */
+/* What it has reported is written once: its daemon repeats an upload that fails. */
 void saving_awaits(struct sim *sim, uint32_t index)
 {
-    struct process *process = &sim->processes[index];
-    if (process->part_position != process->core.position) {
+    const struct process *process = &sim->processes[index];
+    const struct task_part *part = &process->core.part;
+    if (part->path == NULL || part->position != process->core.position) {
         saving_begin(sim, index);
-    } else if (!process->saves_again) {
-        process->part_position = POSITION_NONE;
-        process->saves_again = true;
-        schedule(sim, SAVE_AGAIN_US, ON_WRITTEN, 1, 0, index);
     }
 }
 
@@ -108,13 +103,11 @@ static void run_ahead(struct sim *sim, struct process *process, struct task_part
     }
 }
 
-void saving_written(struct sim *sim, uint32_t index, bool again)
+void saving_written(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
-    process->saves_again &= !again;
-    if (process->writing && !again) {
+    if (process->writing) {
         process->writing = false;
-        process->part_position = process->written_at;
         struct task_part part = {.position = process->written_at,
             .path = "checkpoints/checkpoint.json",
             .shared = sim->jobs[process->job].plan->shared,

@@ -129,11 +129,9 @@ struct process {
     bool adopts;             /* from the source, in the mesh that is forming */
     bool writing;            /* a checkpoint, copied in generation: */
     struct generation written_in;
-    bool saves_again; /* when the upload takes too long */
     uint64_t written_at;
     struct state written;
     struct verified agreed; /* what all were found to hold where its checkpoint was copied */
-    uint64_t part_position; /* newest part that it sent to its daemon */
     uint32_t publish;       /* numbers the uploads */
     uint64_t publishes;     /* position of the newest */
     uint64_t stored;        /* positions that were uploaded, as bits */

@@ -68,7 +68,7 @@ static void agree(struct sim *sim, uint32_t index, const struct verified *verifi
         process->agreed = *verified;
     }
     if (is_news(process)) {
-        schedule(sim, draw(sim, 1, 50), ON_WRITTEN, 2, 0, index);
+        schedule(sim, draw(sim, 1, 50), ON_WRITTEN, 1, 0, index);
     }
 }
 

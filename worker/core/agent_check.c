@@ -179,6 +179,7 @@ uint64_t agent_core_digest(const struct agent_core *core)
         digest = agent_check_mix(digest, task->pid);
         digest = agent_check_mix(digest,
             (task->connected ? 1U : 0U) + (task->adopted ? 2U : 0U) + (task->over ? 4U : 0U));
+        digest = agent_check_mix(digest, task->publish_at_us);
         digest = agent_check_mix(digest, task->up_to);
         digest = agent_check_mix(digest, task->applied);
         digest = agent_check_mix(digest, task->consumption.samples);

@@ -213,6 +213,7 @@ static void on_time(struct agent_core *core, struct agent_actions *out)
     CADRE_ASSERT(core->orphan_at_us > core->now_us);
     CADRE_ASSERT(core->drain_at_us > core->now_us);
     agent_kill_overdue(core, out);
+    agent_publish_due(core, out);
 }
 
 /* A drained daemon waits until the coordinator has acknowledged that its tasks are collected;
@@ -307,6 +308,9 @@ uint64_t agent_core_wake_us(const struct agent_core *core)
         const struct agent_task *task = &core->tasks[i];
         if (task->phase == AGENT_TASK_TERMINATING && task->kill_at_us < wake_us) {
             wake_us = task->kill_at_us;
+        }
+        if (task->publish_at_us != 0 && task->publish_at_us < wake_us) {
+            wake_us = task->publish_at_us;
         }
     }
     CADRE_ASSERT(wake_us > core->now_us); /* what was due is done */

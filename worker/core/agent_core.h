@@ -61,8 +61,8 @@ enum agent_event_type {
     AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are removed: code,
                             * text */
     /* The checkpoint of the task's newest PUBLISH can be read without this host (code OK), or that
-     * failed: text; it is dropped, the shell logs it. No event follows for one that a newer PUBLISH
-     * replaced. */
+     * failed: the shell logs why, and another PUBLISH follows after a pause, as long as the task
+     * has a process. No event follows for one that a newer PUBLISH replaced. */
     AGENT_EVENT_PUBLISHED,
     AGENT_EVENT_TASK_UP,     /* a frame from a task, whose socket says which task it is */
     AGENT_EVENT_TASK_CLOSED, /* its socket closed; it may come back */
@@ -116,7 +116,7 @@ struct agent_action {
 
 /* Actions that one step may append: after a welcome everything is sent once more. */
 #define AGENT_ACTIONS_PER_STEP_MAX(slots)                                                          \
-    ((7 + AGENT_CONSUMED_MAX) * AGENT_ENTRIES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) +  \
+    ((8 + AGENT_CONSUMED_MAX) * AGENT_ENTRIES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) +  \
         16)
 
 struct agent_actions {

@@ -62,6 +62,7 @@ void agent_become_gone(struct agent_core *core, struct agent_task *task,
     }
     task->phase = AGENT_TASK_GONE;
     task->connected = false;
+    agent_publish_stop(core, task);
     agent_drop_streams(core, task->ref.job);
     agent_send_gone(core, task, out);
     agent_append(out, AGENT_ACTION_COLLECT, task->ref);

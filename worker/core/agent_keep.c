@@ -7,6 +7,10 @@
 
 #include "common/pure/assert.h"
 
+/* A publication that failed is repeated after so long, doubled with each failure so often. */
+#define PUBLISH_PAUSE_US    1000000
+#define PUBLISH_DOUBLED_MAX 5
+
 /* ---- checkpoints ---- */
 
 static void agent_keep_keep(struct agent_part *kept, const struct task_part *part)
@@ -45,11 +49,53 @@ void agent_on_part(struct agent_core *core, struct agent_task *task, const struc
         return;
     }
     CADRE_ASSERT(!part->shared); /* a shared one can be read from everywhere */
-    bool known = resend->publishing && same_content(&resend->next.part, part);
+    bool same = resend->publishing && same_content(&resend->next.part, part);
+    bool known = same && task->publish_at_us == 0;
     agent_keep_keep(&resend->next, part);
     resend->publishing = true;
+    resend->publish_failures = same ? resend->publish_failures : 0;
+    task->publish_at_us = 0;
     if (!known) {
         agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &resend->next.part;
+    }
+}
+
+static bool has_process(const struct agent_task *task)
+{
+    return task->phase >= AGENT_TASK_RUNNING && task->phase < AGENT_TASK_GONE;
+}
+
+/* Its program may wait for it, and sends its part again in another generation only. */
+static void defer_publication(struct agent_core *core, struct agent_task *task)
+{
+    struct agent_resend *resend = agent_resend_of(core, task);
+    uint32_t doubled = resend->publish_failures < PUBLISH_DOUBLED_MAX ? resend->publish_failures
+                                                                      : PUBLISH_DOUBLED_MAX;
+    CADRE_ASSERT(resend->publishing);
+    resend->publish_failures++;
+    task->publish_at_us = core->now_us + ((uint64_t)PUBLISH_PAUSE_US << doubled);
+}
+
+void agent_publish_due(struct agent_core *core, struct agent_actions *out)
+{
+    for (uint32_t i = 0; i < core->entries; i++) {
+        struct agent_task *task = &core->tasks[i];
+        if (task->publish_at_us != 0 && core->now_us >= task->publish_at_us) {
+            struct agent_resend *resend = agent_resend_of(core, task);
+            CADRE_ASSERT(has_process(task));
+            CADRE_ASSERT(resend->publishing);
+            task->publish_at_us = 0;
+            agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &resend->next.part;
+        }
+    }
+}
+
+void agent_publish_stop(struct agent_core *core, struct agent_task *task)
+{
+    CADRE_ASSERT(!has_process(task));
+    if (task->publish_at_us != 0) {
+        task->publish_at_us = 0;
+        agent_resend_of(core, task)->publishing = false;
     }
 }
 
@@ -64,7 +110,12 @@ void agent_published(
     struct agent_resend *resend = agent_resend_of(core, task);
     CADRE_ASSERT(resend->next.part.path == resend->next.path);
     CADRE_ASSERT(!resend->next.part.shared);
+    if (code != CADRE_OK && has_process(task)) {
+        defer_publication(core, task);
+        return;
+    }
     resend->publishing = false;
+    task->publish_at_us = 0;
     if (code != CADRE_OK) {
         return;
     }

@@ -32,7 +32,8 @@ struct agent_resend {
     bool has_part;          /* `part` is to be sent again */
     struct agent_part part; /* the newest that is published */
     bool publishing;
-    struct agent_part next; /* it is being published */
+    struct agent_part next;    /* it is being published, or will be once more: publish_at_us */
+    uint32_t publish_failures; /* of `next` */
 };
 
 /* A dataset of a job. Every task reports the same: it is kept once. */
@@ -59,7 +60,8 @@ struct agent_task {
     bool arrived;        /* at least once in its generation */
     uint64_t grace_us;   /* of `stopping` */
     uint64_t kill_at_us; /* of TERMINATING */
-    uint64_t ended;      /* serial of the end; the oldest is removed first */
+    uint64_t publish_at_us; /* its publication failed, and is repeated then; 0: none is */
+    uint64_t ended;         /* serial of the end; the oldest is removed first */
     uint64_t up_to;
     uint64_t applied;
     struct cursor cursor;
@@ -221,9 +223,14 @@ void agent_send_failure(
 /* A part: published once, then sent; a shared one is sent at once. */
 void agent_on_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out);
-/* PUBLISHED: sends the part, if the task's generation is still the part's. */
+/* PUBLISHED: sends the part, if the task's generation is still the part's. One that failed is
+ * published once more after a pause, as long as the task has a process. */
 void agent_published(
     struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out);
+/* Publishes once more what failed, when it is time. */
+void agent_publish_due(struct agent_core *core, struct agent_actions *out);
+/* The task's process is gone: nothing waits for a publication that failed. */
+void agent_publish_stop(struct agent_core *core, struct agent_task *task);
 /* Keeps a dataset of a job, once; if none of the entries is free, it is not sent again. */
 void agent_keep_stream(
     struct agent_core *core, struct job_id job, const struct task_stream *stream);

@@ -14,8 +14,9 @@ typedef struct cadre_coordinator {
     const char *name;
     const char *addresses; /* where it is reached, separated by commas; "": not known */
     const char *state; /* "follower", "candidate", "catching up", "leading", "suspended" (it leads
-                        * and may not send now), "leaving", "refused" or "away" (nothing was
-                        * received from it for some time); a later version may have others */
+                        * and may not send now), "leaving", "refused", "away" (it has written
+                        * nothing to etcd for some time) or "unknown" (the one that answers cannot
+                        * read etcd now); a later version may have others */
     const char *text;  /* a sentence on why it is in that state; "": nothing to say */
     bool leads;        /* and its answers count now */
     uint64_t term;     /* number of the newest leadership that it knows; 0: none yet */

@@ -26,16 +26,24 @@ static void add_behind(struct table *table, const cadre_coordinator *coordinator
     table_add(table, COLOUR_NONE, "%" PRIu64, whole ? 0 : coordinator->head - coordinator->applied);
 }
 
+/* Only of one that leads: others may know of a leadership that has ended. */
+static void add_since(struct table *table, const cadre_coordinator *coordinator, uint64_t now_us)
+{
+    char text[RENDER_BYTES];
+    uint64_t since_us = coordinator->since_us;
+    bool known = coordinator->leads && since_us != 0;
+    table_add(table, COLOUR_NONE, "%s",
+        known ? render_age(now_us > since_us ? now_us - since_us : 0, text) : "-");
+}
+
 static void add_coordinator(
     struct table *table, const cadre_coordinator *coordinator, uint64_t now_us)
 {
     char text[RENDER_BYTES];
-    uint64_t since_us = coordinator->since_us;
     table_add(table, COLOUR_NONE, "%s", coordinator->name);
     table_add(table, coordinator_colour(coordinator), "%s", coordinator->state);
     table_add(table, COLOUR_NONE, "%" PRIu64, coordinator->term);
-    table_add(table, COLOUR_NONE, "%s",
-        since_us == 0 ? "-" : render_age(now_us > since_us ? now_us - since_us : 0, text));
+    add_since(table, coordinator, now_us);
     add_behind(table, coordinator);
     if (coordinator->age_us == 0) {
         table_add(table, COLOUR_NONE, "now");

@@ -88,6 +88,9 @@ struct daemon {
     /* With a shared log: a worker has seen a higher term than this coordinator's, or its term and
      * an entry that it does not know (rule HA12). NULL: no log is shared. */
     void (*hello_ahead)(struct daemon *daemon, uint64_t term, uint64_t index);
+    /* Likewise, while it does not lead: why it shows no page, with the name of the one that does.
+     */
+    cadre_status (*refuse_page)(const struct daemon *daemon, struct cadre_error *error);
     struct pending_call *pending;
     struct watcher *watchers;
     struct log_follower *log_followers;

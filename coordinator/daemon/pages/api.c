@@ -122,9 +122,7 @@ static cadre_status may_ask(
     }
     CADRE_TRY(authorize(&api->identity, route->method, error));
     if (api->daemon->engine == NULL) {
-        return cadre_error_set(error, CADRE_UNAVAILABLE,
-            "this coordinator does not lead: ask the one that does, which `cadre coordinators` "
-            "names");
+        return api->daemon->refuse_page(api->daemon, error);
     }
     struct cadre_error held = {0};
     if (engine_held(api->daemon->engine, &held) && held.code == CADRE_UNAVAILABLE) {

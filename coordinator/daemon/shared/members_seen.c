@@ -78,6 +78,7 @@ void members_seen_take(struct members_seen *seen, const struct etcd_result *resu
         memcpy(value, pair->value.data, pair->value.size);
         taken[count] = (struct member_seen){.revision = pair->mod_revision,
             .seen_us = same ? known->seen_us : clock_boot_us(),
+            .is_first = same ? known->is_first : seen->read_us == 0,
             .format = read.self.format_max > 0 ? read.self.format_max : 1,
             .value = value,
             .size = pair->value.size};
@@ -87,6 +88,7 @@ void members_seen_take(struct members_seen *seen, const struct etcd_result *resu
     free_items(seen);
     memcpy(seen->items, taken, count * sizeof taken[0]);
     seen->count = count;
+    seen->read_us = clock_boot_us();
     note_format(seen);
 }
 
@@ -111,12 +113,24 @@ static int by_name(const void *a, const void *b)
         ((const struct coordinator_info *)a)->name, ((const struct coordinator_info *)b)->name);
 }
 
+/* For people. How long ago it wrote what this process has found at its start is not known by a
+ * clock of this host: then the wall clocks of two hosts are compared. */
+static uint64_t shown_age_us(
+    const struct member_seen *member, const struct coordinator_info *info, uint64_t age_us)
+{
+    uint64_t wall_us = clock_wall_us();
+    bool compares = member->is_first && info->written_us != 0 && wall_us > info->written_us;
+    uint64_t by_wall_us = compares ? wall_us - info->written_us : 0;
+    return by_wall_us > age_us ? by_wall_us : age_us;
+}
+
 size_t members_seen_list(const struct members_seen *seen, const struct coordinator_info *self,
     const char *leader, uint64_t away_us, struct wire_arena *arena,
     struct coordinator_info ret_infos[LIMIT_COORDINATORS])
 {
     size_t count = 0;
     uint64_t now_us = clock_boot_us();
+    bool reads = now_us - seen->read_us <= away_us;
     ret_infos[count++] = *self;
     for (size_t i = 0; i < seen->count && count < LIMIT_COORDINATORS; i++) {
         const struct member_seen *member = &seen->items[i];
@@ -129,12 +143,13 @@ size_t members_seen_list(const struct members_seen *seen, const struct coordinat
         }
         struct coordinator_info *info = &ret_infos[count++];
         *info = response.self;
-        info->age_us = now_us - member->seen_us + 1; /* 0 is for what it says of itself */
+        uint64_t age_us = now_us - member->seen_us + 1; /* 0 is for what it says of itself */
+        info->age_us = shown_age_us(member, info, age_us);
         info->leads = info->leads && strcmp(info->name, leader) == 0;
         bool is_replaced = strcmp(info->state, COORDINATOR_LEADING) == 0 && leader[0] != '\0' &&
                            strcmp(info->name, leader) != 0;
-        if (is_replaced || info->age_us > away_us) {
-            info->state = COORDINATOR_AWAY;
+        if (!reads || is_replaced || age_us > away_us) {
+            info->state = reads ? COORDINATOR_AWAY : COORDINATOR_UNKNOWN;
             info->leads = false;
         }
     }

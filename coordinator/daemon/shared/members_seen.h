@@ -13,6 +13,7 @@ struct member_seen {
     char key[ETCD_KEY_BYTES];
     int64_t revision;
     uint64_t seen_us; /* since when this coordinator knows that revision */
+    bool is_first;    /* it was there when this process looked for the first time */
     uint32_t format;  /* newest one that it reads */
     void *value;      /* a packed leader_response */
     size_t size;
@@ -21,6 +22,7 @@ struct member_seen {
 struct members_seen {
     struct member_seen items[LIMIT_COORDINATORS];
     size_t count;
+    uint64_t read_us;         /* when etcd's answer was taken last; 0: never */
     uint32_t format;          /* newest one that all of them read; 0: nothing was read */
     uint64_t format_us;       /* since when it is at least that */
     struct wire_arena *arena; /* of what is checked now */
@@ -40,7 +42,8 @@ void members_seen_take(struct members_seen *seen, const struct etcd_result *resu
 size_t members_seen_forget(const struct members_seen *seen, const char *own,
     struct etcd_operation *operations, size_t count);
 
-/* As shared_members_list(). Another one that has written nothing for `away_us` is away. */
+/* As shared_members_list(). Another one that has written nothing for `away_us` is away; of none is
+ * anything known when nothing was read for so long. */
 size_t members_seen_list(const struct members_seen *seen, const struct coordinator_info *self,
     const char *leader, uint64_t away_us, struct wire_arena *arena,
     struct coordinator_info ret_infos[LIMIT_COORDINATORS]);

@@ -9,6 +9,9 @@
 #include "common/wire/methods.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
+/* Of why etcd does not answer, in a sentence that says what to do behind it. */
+#define FAILURE_SHOWN_BYTES 200
+
 /* ---- etcd that is silent ---- */
 
 /* The one that leads says it by its suspension. */
@@ -81,15 +84,41 @@ static bool is_for_leader(const char *method)
     return false;
 }
 
-static cadre_status refuse_unknown(
-    const struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
+/* Without etcd, or with one that has no quorum, none leads. */
+static cadre_status refuse_without_etcd(
+    const struct shared_ledger *shared, const char *failure, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "the coordinator %s does not lead, and it is not known which one does, because %.*s: none "
+        "leads while etcd serves none, as when it has no quorum, and all goes on by itself when it "
+        "does; until then `cadre jobs`, `job` and `history` answer with --stale, and `cadre "
+        "coordinators` always",
+        shared->name, FAILURE_SHOWN_BYTES, failure);
+}
+
+static cadre_status refuse_unknown(const struct daemon *daemon, struct cadre_error *error)
 {
     const char *trouble = shared_ledger_trouble(daemon);
-    rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
+    struct replica_view view;
+    replica_show(daemon->shared->replica, &view);
+    if (view.failure[0] != '\0') {
+        return refuse_without_etcd(daemon->shared, view.failure, error);
+    }
     return cadre_error_set(error, CADRE_UNAVAILABLE,
         "the coordinator %s does not lead, and it is not known which one does%s%s: try again, or "
         "look at `cadre coordinators`",
         daemon->shared->name, trouble[0] != '\0' ? ", because " : "", trouble);
+}
+
+static cadre_status refuse_no_part(const struct shared_ledger *shared, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_UNAVAILABLE, "the coordinator %s takes no part: %s",
+        shared->name, shared->refused);
+}
+
+static bool is_leader_unknown(const struct shared_ledger *shared)
+{
+    return shared->leader[0] == '\0' || is_silent(shared);
 }
 
 /* Rule HA15: a coordinator that was replaced, or has an etcd that was put back. */
@@ -136,19 +165,36 @@ cadre_status shared_ledger_admit(
     }
     if (shared->refused[0] != '\0') {
         rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
-        return cadre_error_set(error, CADRE_UNAVAILABLE, "the coordinator %s takes no part: %s",
-            shared->name, shared->refused);
+        return refuse_no_part(shared, error);
     }
-    bool unknown = shared->leader[0] == '\0' || is_silent(shared);
+    bool unknown = is_leader_unknown(shared);
     if (unknown && daemon->engine == NULL && strcmp(method, METHOD_AGENTS_JOIN) == 0) {
         return CADRE_OK;
     }
     if (daemon->engine != NULL || unknown) {
-        return refuse_unknown(daemon, call, error);
+        rpc_call_set_trailer(call, RPC_LEADER_KEY, "");
+        return refuse_unknown(daemon, error);
     }
     rpc_call_set_trailer(call, RPC_LEADER_KEY, shared->leader);
     return cadre_error_set(error, CADRE_UNAVAILABLE,
         "the coordinator %s does not lead: ask the one at %s", shared->name, shared->leader);
+}
+
+cadre_status shared_refuse_page(const struct daemon *daemon, struct cadre_error *error)
+{
+    const struct shared_ledger *shared = daemon->shared;
+    if (shared->refused[0] != '\0') {
+        return refuse_no_part(shared, error);
+    }
+    if (is_leader_unknown(shared)) {
+        return refuse_unknown(daemon, error);
+    }
+    struct leader_response own;
+    shared_ledger_describe(daemon, &own);
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "the coordinator %s does not lead, and shows no jobs: %s leads, which clients and workers "
+        "reach at %s; open the address of --http of that one",
+        shared->name, own.leader, own.leader_addresses);
 }
 
 bool shared_ledger_wait(struct daemon *daemon, struct rpc_call *call)

@@ -263,6 +263,7 @@ cadre_status shared_ledger_open(struct daemon *daemon, struct store *store,
     }
     shared_calls_begin(shared);
     daemon->shared = shared;
+    daemon->refuse_page = shared_refuse_page;
     if (status != CADRE_OK) {
         shared->copy.store = NULL; /* stays the caller's */
         shared_ledger_close(daemon);

@@ -60,6 +60,10 @@ void shared_log_begin(struct shared_ledger *shared, uint64_t term);
 /* What threads look at before they change shared files. */
 void shared_note_leading(struct shared_ledger *shared, bool may);
 
+/* shared_calls.c: why this coordinator, which does not lead, shows no page of jobs: UNAVAILABLE,
+ * with a sentence that names the one that leads, where it is known. */
+cadre_status shared_refuse_page(const struct daemon *daemon, struct cadre_error *error);
+
 /* shared_events.c: what the replica and the snapshots call. */
 extern const struct replica_ops shared_replica_ops;
 extern const struct shared_members_owner shared_members_table;

@@ -71,7 +71,8 @@ void shared_ledger_describe(const struct daemon *daemon, struct leader_response 
                                      .head = view.core.head.index,
                                      .version = CADRE_VERSION,
                                      .process = shared_members_process(shared->members),
-                                     .format_max = ledger_format_newest()},
+                                     .format_max = ledger_format_newest(),
+                                     .written_us = clock_wall_us()},
             .may_lead_us = leads ? until_us - now_us : 0};
     name_leader(&view, ret_response);
     if (view.core.leader.term > 0) {

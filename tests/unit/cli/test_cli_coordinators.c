@@ -63,7 +63,7 @@ static void they_are_a_table(void **state)
     (void)state;
     assert_shown(three, 3,
         "COORDINATOR  STATE     TERM    FOR  BEHIND    UPDATED  VERSION  ADDRESS\n"
-        "h1           follower     7  5 min       2    3 s ago  0.2.0    h1:7070\n"
+        "h1           follower     7      -       2    3 s ago  0.2.0    h1:7070\n"
         "h2           leading      7  5 min       0        now  0.2.0    h2:7070\n"
         "h3           refused      6      -       0  2 min ago  0.2.0    -\n"
         "h3: etcd holds an older ledger than this coordinator\n");
@@ -73,8 +73,8 @@ static void a_cluster_without_a_leader_is_one(void **state)
 {
     (void)state;
     assert_shown(three, 1,
-        "COORDINATOR  STATE     TERM    FOR  BEHIND  UPDATED  VERSION  ADDRESS\n"
-        "h1           follower     7  5 min       2  3 s ago  0.2.0    h1:7070\n"
+        "COORDINATOR  STATE     TERM  FOR  BEHIND  UPDATED  VERSION  ADDRESS\n"
+        "h1           follower     7    -       2  3 s ago  0.2.0    h1:7070\n"
         "No coordinator is known to lead now.\n");
 }
 

@@ -350,7 +350,8 @@ static const struct coordinator_info coordinators[] = {{.name = "c1",
                                                            .version = "0.2.0",
                                                            .age_us = 1807,
                                                            .process = 1808,
-                                                           .format_max = 1809},
+                                                           .format_max = 1809,
+                                                           .written_us = 1700000000000000},
     {.name = "c2", .addresses = "", .state = "new", .text = "", .leads = true, .version = ""}};
 static const struct list_coordinators_response list_coordinators = {coordinators, 2};
 static const struct leader_response leader = {.self = {.name = "c3",

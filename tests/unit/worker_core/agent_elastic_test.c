@@ -303,6 +303,71 @@ static void test_part_that_cannot_be_published(void **state)
     fixture_close(fixture);
 }
 
+static bool publishes(const struct fixture *fixture)
+{
+    for (size_t i = 0; i < fixture->actions.count; i++) {
+        if (fixture->actions.items[i].type == AGENT_ACTION_PUBLISH) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The core is woken then, and at no other time. */
+static void assert_published_after(struct fixture *fixture, uint64_t pause_us)
+{
+    const uint64_t due_us = fixture->now_us + pause_us;
+    while (fixture->now_us < due_us) {
+        uint64_t wake_us = agent_core_wake_us(fixture->core);
+        fixture->now_us = wake_us < due_us ? wake_us : due_us;
+        memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+        plain(fixture, AGENT_EVENT_TICK);
+        assert_int_equal(publishes(fixture), fixture->now_us == due_us);
+        assert_true(wake_us <= due_us);
+    }
+}
+
+/* Whatever the reason was: its program may wait for it, and sends it once. */
+static void test_what_failed_is_published_again(void **state)
+{
+    (void)state;
+    static const cadre_status codes[] = {CADRE_UNAVAILABLE, CADRE_INTERNAL, CADRE_DATA_LOSS,
+        CADRE_CANCELLED, CADRE_NOT_FOUND, CADRE_UNKNOWN, CADRE_RESOURCE_EXHAUSTED};
+    struct fixture *fixture = fixture_two_members();
+    sends_part(fixture, FIRST, 2, false);
+    for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        published(fixture, codes[i]);
+        assert_published_after(fixture, (uint64_t)1000000 << (i < 5 ? i : 5));
+    }
+    published(fixture, CADRE_UNAVAILABLE);
+    sends_part(fixture, FIRST, 3, false); /* a newer one takes its place at once */
+    assert_true(publishes(fixture));
+    published(fixture, CADRE_UNAVAILABLE);
+    assert_published_after(fixture, 1000000);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    published(fixture, CADRE_OK);
+    expect(fixture, "j1.0.1 send said part g1 at 3 checkpoint-3.json\n");
+    assert_true(agent_core_wake_us(fixture->core) <= fixture->now_us + 100000); /* a heartbeat */
+    fixture_close(fixture);
+}
+
+/* Nothing waits for it any more. */
+static void test_nothing_is_published_for_a_task_that_ended(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    sends_part(fixture, FIRST, 2, false);
+    published(fixture, CADRE_UNAVAILABLE);
+    exits(fixture, task_of(1, 0, 1), 1);
+    for (unsigned i = 0; i < 20; i++) {
+        fixture->now_us += 100000;
+        memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+        plain(fixture, AGENT_EVENT_TICK);
+        assert_false(publishes(fixture));
+    }
+    fixture_close(fixture);
+}
+
 /* The regroup comes while it is published: it is said for the new generation, and published once.
  */
 static void test_part_outlives_a_generation(void **state)
@@ -351,6 +416,8 @@ int main(void)
         cmocka_unit_test(test_too_many_datasets),
         cmocka_unit_test(test_part_is_sent_when_it_is_published),
         cmocka_unit_test(test_part_that_cannot_be_published),
+        cmocka_unit_test(test_what_failed_is_published_again),
+        cmocka_unit_test(test_nothing_is_published_for_a_task_that_ended),
         cmocka_unit_test(test_part_outlives_a_generation),
         cmocka_unit_test(test_stalls_are_relayed),
     };

@@ -73,7 +73,8 @@ static void daemon_publish_end(struct publish *publish, cadre_status status, con
         task->publish_tries = 0;
         published_add(&task->published, publish->source.manifest_sha256, publish->source.files);
     } else {
-        log_event(LOG_LEVEL_WARNING, "tasks", "a checkpoint is not published",
+        log_event(LOG_LEVEL_WARNING, "tasks",
+            "a checkpoint is not published, which is tried again as long as its task runs",
             LOG_U64("job", task->ref.job.n), LOG_U64("step", publish->position),
             LOG_STR("reason", text));
     }

@@ -9,7 +9,7 @@
 #define RETRY_MS 1000
 
 /* A task whose files find no room on this host waits so often; then it fails with the reason. A
- * checkpoint for which the coordinator has no room is dropped then. */
+ * checkpoint for which the coordinator has no room fails then, and is tried again less often. */
 #define TRIES_MAX 60
 
 static void on_timer(uv_timer_t *timer)
