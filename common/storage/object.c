@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "common/pure/assert.h"
 #include "common/storage/client.h"
 #include "common/storage/files.h"
 #include "common/storage/s3/run.h"

@@ -13,6 +13,7 @@
 #include "common/pure/assert.h"
 #include "common/storage/client.h"
 #include "common/storage/files.h"
+#include "common/storage/s3/etag.h"
 #include "common/storage/s3/run.h"
 #include "common/storage/upload.h"
 
@@ -280,17 +281,17 @@ static cadre_status collect_etags(
     return CADRE_OK;
 }
 
-/* The answer to an earlier attempt was lost: whether the object is there, of so many parts. */
-static bool was_completed(struct storage_upload *upload, uint32_t count)
+/* The store does not know the upload any more, though it just listed it: whether it was completed
+ * already, and the answer was lost. */
+static bool was_completed(struct storage_upload *upload, const struct etag_list *list)
 {
     struct s3_ask ask = ask_of(upload, S3_HEAD_OBJECT, "HEAD");
-    char tail[24];
-    (void)snprintf(tail, sizeof tail, "-%" PRIu32 "\"", count);
+    char wanted[S3_UPLOAD_ETAG_BYTES];
     bool good = false;
-    if (s3_run(upload->session, &ask, 1, NULL) == CADRE_OK) {
+    if (s3_upload_etag((const char *const *)list->etags, list->count, wanted) &&
+        s3_run(upload->session, &ask, 1, NULL) == CADRE_OK) {
         const char *etag = http_header(&ask.answer, "etag");
-        size_t length = etag != NULL ? strlen(etag) : 0;
-        good = length >= strlen(tail) && strcmp(etag + length - strlen(tail), tail) == 0;
+        good = etag != NULL && strcmp(etag, wanted) == 0;
     }
     http_answer_free(&ask.answer);
     return good;
@@ -325,8 +326,7 @@ static cadre_status complete_upload(
         s3_ask_parsed(upload->session, &ask, S3_ANSWER_COMPLETED, &answer, error);
     if (status == CADRE_OK) {
         s3_answer_free(&answer);
-    } else if (ask.attempts > 1 && strcmp(ask.code, "NoSuchUpload") == 0 &&
-               was_completed(upload, list->count)) {
+    } else if (strcmp(ask.code, "NoSuchUpload") == 0 && was_completed(upload, list)) {
         status = CADRE_OK;
     }
     return status;

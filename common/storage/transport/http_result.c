@@ -55,6 +55,9 @@ static cadre_status of_curl(
     for (size_t i = 0; i < CADRE_COUNT_OF(rows); i++) {
         row = rows[i].code == call->code ? rows[i] : row;
     }
+    if (call->code == CURLE_UNSUPPORTED_PROTOCOL && call->answer.status == 0) {
+        row = (struct row){call->code, CADRE_UNAVAILABLE, true}; /* what came is no HTTP/1 */
+    }
     const char *host = NULL;
     int length = host_of(call->request.url, &host);
     const char *reason = call->reason[0] != '\0' ? call->reason : curl_easy_strerror(call->code);

@@ -106,6 +106,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     counted = -1
 
+    def date_time_string(self, timestamp=None):
+        return formatdate(time.time() + STORE.settings["clock_s"], usegmt=True)
+
     def log_message(self, *_):
         pass
 
@@ -384,6 +387,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
+        if status == 400:  # as Amazon's does, for HEAD, which has no body
+            self.send_header("X-Amz-Bucket-Region", STORE.settings["region"])
         if status != 204:
             self.send_header("Content-Length", str(length))
         self.end_headers()
