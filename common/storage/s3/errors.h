@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/storage/s3/answers.h"
-#include "common/storage/s3/place.h"
+#include "common/storage/s3/address.h"
 
 enum s3_operation {
     S3_HEAD_OBJECT,

@@ -24,7 +24,7 @@ struct s3_pair {
 /* The caller's, with all it points to. */
 struct s3_request {
     const char *method; /* "GET" */
-    const char *host;   /* of struct s3_place */
+    const char *host;   /* of struct s3_address */
     const char *path;   /* the same; begins with "/", not encoded */
     const struct s3_pair
         *query; /* not encoded, in any order; a value may be "" or NULL: "?uploads" */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which host, and which path on it, an object of a bucket has. Pure. */
-#ifndef CADRE_STORAGE_S3_PLACE_H
-#define CADRE_STORAGE_S3_PLACE_H
+#ifndef CADRE_STORAGE_S3_ADDRESS_H
+#define CADRE_STORAGE_S3_ADDRESS_H
 
 #include <stdbool.h>
 
@@ -33,7 +33,7 @@ cadre_status s3_endpoint_move(
     struct s3_endpoint *endpoint, const char *region, struct cadre_error *error);
 
 /* Where an object is. */
-struct s3_place {
+struct s3_address {
     char host[S3_HOST_BYTES];
     char path[S3_PATH_BYTES]; /* not encoded: "/bucket/a key", "/a key"; of a bucket "/bucket", "/"
                                */
@@ -41,7 +41,7 @@ struct s3_place {
 
 /* `key` NULL or "": the bucket. A bucket with a dot is path style over TLS at Amazon's too, whose
  * certificates name one label only. INVALID_ARGUMENT: bucket or key is too long. */
-cadre_status s3_place_of(const struct s3_endpoint *endpoint, const char *bucket, const char *key,
-    struct s3_place *ret_place, struct cadre_error *error);
+cadre_status s3_address_of(const struct s3_endpoint *endpoint, const char *bucket, const char *key,
+    struct s3_address *ret_address, struct cadre_error *error);
 
 #endif
