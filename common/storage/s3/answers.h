@@ -62,10 +62,9 @@ struct s3_answer {
 
 /* The body of an answer with status 2xx, whole. On success *ret_answer is the caller's to free, on
  * error it is zeroed. Keys are decoded where the answer says <EncodingType>url</EncodingType>,
- * which requests are to ask for. UNAVAILABLE: the body ends early, or is none of this kind: a
- * proxy's page, maybe, so asking again may help; INVALID_ARGUMENT: it breaks a bound or XML's
- * rules; DATA_LOSS: a next page without its name, a key with a zero byte; RESOURCE_EXHAUSTED: no
- * memory. */
+ * which requests are to ask for. UNAVAILABLE: the body ends early, is none of this kind (a proxy's
+ * page, maybe), breaks a bound or XML's rules, so asking again may help; DATA_LOSS: a next page
+ * without its name, a key with a zero byte; RESOURCE_EXHAUSTED: no memory. */
 cadre_status s3_answer_parse(enum s3_answer_kind kind, const void *body, size_t size,
     struct s3_answer *ret_answer, struct cadre_error *error);
 /* A zeroed one is fine. */

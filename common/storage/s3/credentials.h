@@ -71,11 +71,12 @@ cadre_status s3_provider_open(const struct s3_provider_options *options,
 void s3_provider_close(struct s3_provider *provider);
 
 /* Credentials that have not ended, to be given back. The thread that finds them missing, or soon
- * ending, gets new ones; meanwhile others go on with the present ones, or wait for the first ones,
- * until `deadline_us` (clock_monotonic_us()) at the longest. UNAUTHENTICATED: there are none, or
- * they ended and no new ones came; the sentence names the source. FAILED_PRECONDITION,
- * INVALID_ARGUMENT, PERMISSION_DENIED: the source is set up wrongly. DEADLINE_EXCEEDED, CANCELLED.
- * A failure is kept for some seconds, so that a source that does not answer is not asked by each
+ * ending, gets new ones, which may take it some seconds; meanwhile others go on with the present
+ * ones, or wait for the first ones, until `deadline_us` (clock_monotonic_us()) at the longest.
+ * UNAUTHENTICATED: there are none, or they ended and no new ones came; the sentence names the
+ * source. FAILED_PRECONDITION, INVALID_ARGUMENT, PERMISSION_DENIED: the source is set up wrongly.
+ * UNAVAILABLE: the container's agent does not answer, and may do so soon. DEADLINE_EXCEEDED,
+ * CANCELLED. A failure is kept for 5 s, so that a source that does not answer is not asked by each
  * call. Any thread. */
 cadre_status s3_provider_take(struct s3_provider *provider, uint64_t deadline_us,
     const struct s3_credentials **ret_credentials, struct cadre_error *error);

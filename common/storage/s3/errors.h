@@ -10,6 +10,7 @@
 
 #include "common/storage/s3/answers.h"
 #include "common/storage/s3/address.h"
+#include "common/storage/s3/dates.h"
 
 enum s3_operation {
     S3_HEAD_OBJECT,
@@ -28,7 +29,7 @@ enum s3_operation {
 
 /* "s3:GetObject": the permission that it takes. */
 const char *s3_operation_permission(enum s3_operation operation);
-/* "read", "list": for sentences. */
+/* "read", "listed": for sentences. */
 const char *s3_operation_verb(enum s3_operation operation);
 
 /* The request that failed, and its answer; NULL where there is none. */
@@ -67,8 +68,5 @@ void s3_judge(const struct s3_failure *failure, struct s3_verdict *ret_verdict);
  * becomes the error's. */
 cadre_status s3_blame(
     enum s3_operation operation, const char *path, cadre_status code, struct cadre_error *error);
-
-/* "Fri, 24 May 2013 00:00:00 GMT" as Unix time; false: it is none. For Date and Last-Modified. */
-bool s3_http_date_parse(const char *text, uint64_t *ret_s);
 
 #endif

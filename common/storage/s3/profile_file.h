@@ -37,6 +37,11 @@ const char *s3_profile_name(const struct storage_variables *variables);
  * the caller's to free. NULL: HOME is not set either, or no memory. */
 char *s3_profile_path(const struct storage_variables *variables, enum s3_profile_kind kind);
 
+/* Whether a file that failed with `status` counts as missing: one in a home that this process may
+ * not see, as that of a daemon, unless a variable names it. */
+bool s3_profile_is_hidden(
+    const struct storage_variables *variables, enum s3_profile_kind kind, cadre_status status);
+
 /* A setting that is no secret ("region", "endpoint_url") of the profile that is used, from config,
  * else from credentials; "" where neither sets it. A file that does not exist sets nothing.
  * INVALID_ARGUMENT: a file that is no ini file, or a value that does not fit. */
