@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where settings come from; common/storage/storage.h includes it. */
+ * Where settings come from; storage.h includes it. */
 #ifndef CADRE_STORAGE_S3_VARIABLES_H
 #define CADRE_STORAGE_S3_VARIABLES_H
 
