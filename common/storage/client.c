@@ -40,7 +40,8 @@ struct storage_client *storage_client_of_process(void)
 cadre_status storage_client_open(const struct storage_options *options,
     struct storage_client **ret_client, struct cadre_error *error)
 {
-    struct storage_client *client = fault_point("storage.memory") ? NULL : calloc(1, sizeof *client);
+    struct storage_client *client =
+        fault_point("storage.memory") ? NULL : calloc(1, sizeof *client);
     if (client == NULL) {
         return cadre_error_errno(error, ENOMEM, "cannot open a client of storage");
     }

@@ -17,18 +17,18 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 
-#define FILES_MODE   0644
-#define FOLDER_MODE  0755
-#define DEPTH_MAX    64
+#define FILES_MODE  0644
+#define FOLDER_MODE 0755
+#define DEPTH_MAX   64
 
 /* --- read --- */
 
 static void describe_file(const struct stat *facts, struct storage_info *ret_info)
 {
-    int64_t modified_us = (int64_t)facts->st_mtim.tv_sec * (int64_t)CADRE_US_PER_S +
-                          facts->st_mtim.tv_nsec / 1000;
-    *ret_info = (struct storage_info){
-        .bytes = (uint64_t)facts->st_size, .modified_us = modified_us};
+    int64_t modified_us =
+        (int64_t)facts->st_mtim.tv_sec * (int64_t)CADRE_US_PER_S + facts->st_mtim.tv_nsec / 1000;
+    *ret_info =
+        (struct storage_info){.bytes = (uint64_t)facts->st_size, .modified_us = modified_us};
     (void)snprintf(ret_info->version, sizeof ret_info->version, "\"%ju-%jd-%jd.%09ld\"",
         (uintmax_t)facts->st_ino, (intmax_t)facts->st_size, (intmax_t)facts->st_mtim.tv_sec,
         facts->st_mtim.tv_nsec);
@@ -49,8 +49,8 @@ cadre_status files_open(
     return CADRE_OK;
 }
 
-cadre_status files_read(int fd, const char *path, uint64_t offset, void *to, size_t bytes,
-    struct cadre_error *error)
+cadre_status files_read(
+    int fd, const char *path, uint64_t offset, void *to, size_t bytes, struct cadre_error *error)
 {
     size_t got = 0;
     while (got < bytes) {
@@ -79,10 +79,9 @@ char *files_beside(const char *path, const char *middle, const char *tail)
     const char *slash = strrchr(path, '/');
     int folder_bytes = slash == NULL ? 0 : (int)(slash - path) + 1;
     char *beside = NULL;
-    int written =
-        fault_point("storage.memory")
-            ? -1
-            : asprintf(&beside, "%.*s" FILES_HIDDEN "%s-%s", folder_bytes, path, middle, tail);
+    int written = fault_point("storage.memory") ? -1
+                                                : asprintf(&beside, "%.*s" FILES_HIDDEN "%s-%s",
+                                                      folder_bytes, path, middle, tail);
     return written < 0 ? NULL : beside;
 }
 
@@ -122,8 +121,8 @@ cadre_status files_create_beside(
 }
 
 /* Puts it in place unless something is there. */
-static cadre_status place_absent(int fd, const char *temporary, const char *path,
-    bool *ret_was_there, struct cadre_error *error)
+static cadre_status place_absent(
+    int fd, const char *temporary, const char *path, bool *ret_was_there, struct cadre_error *error)
 {
     if (fault_point("file.fsync") || fsync(fd) != 0) {
         return cadre_error_errno(error, EIO, "cannot make %s durable", path);
@@ -188,8 +187,8 @@ struct files_walk {
     bool ended; /* by `each` */
 };
 
-static cadre_status walk_folder(struct files_walk *walk, const char *folder, unsigned depth,
-    struct cadre_error *error);
+static cadre_status walk_folder(
+    struct files_walk *walk, const char *folder, unsigned depth, struct cadre_error *error);
 
 /* *ret_path: FOLDER/NAME, with a slash behind a folder. */
 static cadre_status walk_name(struct files_walk *walk, const char *folder, int folder_fd,
@@ -222,8 +221,8 @@ static cadre_status walk_name(struct files_walk *walk, const char *folder, int f
     return CADRE_OK;
 }
 
-static cadre_status walk_folder(struct files_walk *walk, const char *folder, unsigned depth,
-    struct cadre_error *error)
+static cadre_status walk_folder(
+    struct files_walk *walk, const char *folder, unsigned depth, struct cadre_error *error)
 {
     if (depth > DEPTH_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -13,8 +13,8 @@
 cadre_status files_open(
     const char *path, int *ret_fd, struct storage_info *ret_info, struct cadre_error *error);
 /* As storage_read(). */
-cadre_status files_read(int fd, const char *path, uint64_t offset, void *to, size_t bytes,
-    struct cadre_error *error);
+cadre_status files_read(
+    int fd, const char *path, uint64_t offset, void *to, size_t bytes, struct cadre_error *error);
 /* As storage_list(); a folder that does not exist has nothing beneath it, as in a store. Links are
  * followed, but by `deep` not those to folders. */
 cadre_status files_list(const char *folder, const char *starts, bool deep,
@@ -29,8 +29,8 @@ cadre_status files_remove(const char *path, struct cadre_error *error);
 /* --- in parts: each a file in a folder beside the path, joined at the end --- */
 
 /* As storage_upload_begin(). */
-cadre_status files_upload_begin(const char *path, char ret_name[FILES_UPLOAD_NAME_BYTES],
-    struct cadre_error *error);
+cadre_status files_upload_begin(
+    const char *path, char ret_name[FILES_UPLOAD_NAME_BYTES], struct cadre_error *error);
 /* NOT_FOUND: there is no such upload to that path. */
 cadre_status files_upload_check(const char *path, const char *name, struct cadre_error *error);
 /* As storage_upload_part(). */
@@ -42,8 +42,8 @@ cadre_status files_upload_finish(
 /* Removes what there is of it. */
 void files_upload_abort(const char *path, const char *name);
 /* As storage_uploads_clear(). */
-cadre_status files_uploads_clear(const char *start, int64_t before_us, uint32_t *ret_count,
-    struct cadre_error *error);
+cadre_status files_uploads_clear(
+    const char *start, int64_t before_us, uint32_t *ret_count, struct cadre_error *error);
 
 /* --- for the two files that implement this --- */
 

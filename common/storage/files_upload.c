@@ -38,8 +38,8 @@ static cadre_status no_memory(const char *path, struct cadre_error *error)
 
 /* --- begin and join --- */
 
-cadre_status files_upload_begin(const char *path, char ret_name[FILES_UPLOAD_NAME_BYTES],
-    struct cadre_error *error)
+cadre_status files_upload_begin(
+    const char *path, char ret_name[FILES_UPLOAD_NAME_BYTES], struct cadre_error *error)
 {
     /* A file beside it shows that the folder is there and can be written to. */
     CADRE_CLOSE_AT_EXIT int fd = -1;
@@ -159,8 +159,8 @@ static cadre_status append_part(
         return errno == ENOENT
                    ? cadre_error_set(error, CADRE_DATA_LOSS,
                          "part %" PRIu32 " of the upload to %s is missing", number, path)
-                   : cadre_error_errno(error, errno, "cannot read part %" PRIu32 " of %s", number,
-                         path);
+                   : cadre_error_errno(
+                         error, errno, "cannot read part %" PRIu32 " of %s", number, path);
     }
     for (;;) {
         ssize_t count = copy_file_range(from, NULL, to, NULL, (size_t)1 << 30, 0);
@@ -227,14 +227,14 @@ static bool is_stale(const struct upload_sweep *sweep, const char *folder, const
         return false;
     }
     CADRE_FREE_AT_EXIT char *target = storage_join(folder, base);
-    int64_t began_us = (int64_t)facts.st_mtim.tv_sec * (int64_t)CADRE_US_PER_S +
-                       facts.st_mtim.tv_nsec / 1000;
+    int64_t began_us =
+        (int64_t)facts.st_mtim.tv_sec * (int64_t)CADRE_US_PER_S + facts.st_mtim.tv_nsec / 1000;
     return target != NULL && strncmp(target, sweep->start, strlen(sweep->start)) == 0 &&
            began_us < sweep->before_us;
 }
 
-static cadre_status sweep_folder(struct upload_sweep *sweep, const char *folder, unsigned depth,
-    struct cadre_error *error)
+static cadre_status sweep_folder(
+    struct upload_sweep *sweep, const char *folder, unsigned depth, struct cadre_error *error)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *dir = depth > DEPTH_MAX ? NULL : opendir(folder);
     if (dir == NULL) {
@@ -261,8 +261,8 @@ static cadre_status sweep_folder(struct upload_sweep *sweep, const char *folder,
     return CADRE_OK;
 }
 
-cadre_status files_uploads_clear(const char *start, int64_t before_us, uint32_t *ret_count,
-    struct cadre_error *error)
+cadre_status files_uploads_clear(
+    const char *start, int64_t before_us, uint32_t *ret_count, struct cadre_error *error)
 {
     struct upload_sweep sweep = {.start = start, .before_us = before_us};
     const char *slash = strrchr(start, '/');

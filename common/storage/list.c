@@ -51,8 +51,8 @@ static void show_item(struct listing *listing, const struct s3_item *item)
     struct storage_entry entry = {.path = path, .is_folder = item->is_folder};
     entry.info.bytes = item->bytes;
     entry.info.modified_us = item->time_us;
-    (void)snprintf(entry.info.version, sizeof entry.info.version, "%s",
-        item->etag != NULL ? item->etag : "");
+    (void)snprintf(
+        entry.info.version, sizeof entry.info.version, "%s", item->etag != NULL ? item->etag : "");
     listing->ended = !listing->each(listing->user, &entry);
 }
 
@@ -62,7 +62,8 @@ static cadre_status check_key(
     if (strlen(key) > STORAGE_PATH_BYTES - 8 ||
         strncmp(key, listing->prefix, strlen(listing->prefix)) != 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%.200s cannot be listed: the store answers with the key \"%.100s\", which does not lie "
+            "%.200s cannot be listed: the store answers with the key \"%.100s\", which does not "
+            "lie "
             "there",
             listing->folder, key);
     }
@@ -93,8 +94,7 @@ static cadre_status show_page(
             "%.200s cannot be listed: the store gives the same page again", listing->folder);
     }
     if (page->item_count > 0) {
-        CADRE_TRY(
-            replace_text(&listing->last_key, page->items[page->item_count - 1].key, error));
+        CADRE_TRY(replace_text(&listing->last_key, page->items[page->item_count - 1].key, error));
     }
     return replace_text(&listing->token, page->next, error);
 }
@@ -151,8 +151,7 @@ cadre_status storage_list(struct storage_client *client, const char *folder, con
 {
     struct storage_location location;
     struct listing listing = {.folder = folder, .deep = deep, .each = each, .user = user};
-    CADRE_TRY(
-        storage_client_locate(client, folder, true, &location, &listing.session, error));
+    CADRE_TRY(storage_client_locate(client, folder, true, &location, &listing.session, error));
     if (starts != NULL && strchr(starts, '/') != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "names beneath %.200s that begin with \"%.100s\": there is a \"/\" in it", folder,

@@ -136,15 +136,14 @@ static cadre_status look_up(struct storage_object *object, struct cadre_error *e
     struct s3_ask ask = ask_of(object, S3_HEAD_OBJECT);
     cadre_status status = s3_run(object->session, &ask, 1, error);
     if (status == CADRE_OK) {
-        status =
-            take_info(object, &ask.answer, http_header(&ask.answer, "content-length"), error);
+        status = take_info(object, &ask.answer, http_header(&ask.answer, "content-length"), error);
     } else if (object->location.kind == STORAGE_WEB &&
                (status == CADRE_PERMISSION_DENIED || status == CADRE_FAILED_PRECONDITION)) {
         status = look_by_get(object, error);
     } else if (object->location.kind == STORAGE_S3 && status == CADRE_NOT_FOUND &&
                is_folder(object)) {
-        status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s is not an object but a folder", object->shown);
+        status = cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "%s is not an object but a folder", object->shown);
     }
     http_answer_free(&ask.answer);
     return status;
@@ -164,7 +163,8 @@ static cadre_status open_object(
 cadre_status storage_open(struct storage_client *client, const char *path,
     struct storage_object **ret_object, struct cadre_error *error)
 {
-    struct storage_object *object = fault_point("storage.memory") ? NULL : calloc(1, sizeof *object);
+    struct storage_object *object =
+        fault_point("storage.memory") ? NULL : calloc(1, sizeof *object);
     if (object != NULL) {
         object->fd = -1;
         object->path = strdup(path);
@@ -225,8 +225,9 @@ static bool is_range(const char *text, uint64_t first, size_t bytes)
 {
     uint64_t from = 0;
     uint64_t to = 0;
-    return text != NULL && strncmp(text, "bytes ", 6) == 0 && parse_number(text + 6, &text, &from) &&
-           *text == '-' && parse_number(text + 1, &text, &to) && *text == '/' && from == first &&
+    return text != NULL && strncmp(text, "bytes ", 6) == 0 &&
+           parse_number(text + 6, &text, &from) && *text == '-' &&
+           parse_number(text + 1, &text, &to) && *text == '/' && from == first &&
            to == first + bytes - 1;
 }
 
@@ -258,8 +259,8 @@ static cadre_status check_range(
         return CADRE_OK;
     }
     if (answer->status == 200) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the server does not answer with ranges of bytes");
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "the server does not answer with ranges of bytes");
     }
     return cadre_error_set(error, CADRE_UNAVAILABLE,
         "the server answered with the range \"%.64s\" instead of \"%s\"", text != NULL ? text : "",

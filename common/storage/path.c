@@ -105,8 +105,8 @@ static cadre_status locate_web(const char *path, bool may_be_folder, struct cadr
             path);
     }
     if (host[strcspn(host, "/?#")] != '/' || host[0] == '/') {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.200s: expected https://HOST/PATH", path);
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "%.200s: expected https://HOST/PATH", path);
     }
     for (const char *at = path; *at != '\0'; at++) {
         if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f) {

@@ -47,7 +47,8 @@ static void free_upload(struct storage_upload *upload)
 static cadre_status new_upload(struct storage_client *client, const char *path,
     struct storage_upload **ret_upload, struct cadre_error *error)
 {
-    struct storage_upload *upload = fault_point("storage.memory") ? NULL : calloc(1, sizeof *upload);
+    struct storage_upload *upload =
+        fault_point("storage.memory") ? NULL : calloc(1, sizeof *upload);
     if (upload == NULL || (upload->path = strdup(path)) == NULL) {
         free_upload(upload);
         return cadre_error_errno(error, ENOMEM, "cannot write %s", path);
@@ -247,8 +248,8 @@ static cadre_status take_page(struct storage_upload *upload, struct etag_list *l
     return CADRE_OK;
 }
 
-static cadre_status list_page(struct storage_upload *upload, struct etag_list *list,
-    bool *ret_more, struct cadre_error *error)
+static cadre_status list_page(struct storage_upload *upload, struct etag_list *list, bool *ret_more,
+    struct cadre_error *error)
 {
     char marker[16];
     (void)snprintf(marker, sizeof marker, "%" PRIu32, list->last);
@@ -322,8 +323,7 @@ static cadre_status complete_upload(
     ask.body_sha256 = hex;
     ask.is_slow = true;
     struct s3_answer answer;
-    cadre_status status =
-        s3_ask_parsed(upload->session, &ask, S3_ANSWER_COMPLETED, &answer, error);
+    cadre_status status = s3_ask_parsed(upload->session, &ask, S3_ANSWER_COMPLETED, &answer, error);
     if (status == CADRE_OK) {
         s3_answer_free(&answer);
     } else if (strcmp(ask.code, "NoSuchUpload") == 0 && was_completed(upload, list)) {
@@ -374,8 +374,8 @@ cadre_status storage_upload_finish(
 
 /* --- abort --- */
 
-static cadre_status abort_at_store(struct s3_session *session, const char *path,
-    const char *bucket, const char *key, const char *name, struct cadre_error *error)
+static cadre_status abort_at_store(struct s3_session *session, const char *path, const char *bucket,
+    const char *key, const char *name, struct cadre_error *error)
 {
     const struct s3_pair query = {"uploadId", name};
     struct s3_ask ask = {.operation = S3_ABORT_UPLOAD,
@@ -415,8 +415,8 @@ static cadre_status clear_page(struct s3_session *session, const char *start,
         bool is_ours = strncmp(item->key, location->key, strlen(location->key)) == 0;
         if (is_ours && !item->is_folder && item->upload != NULL && item->time_us != 0 &&
             item->time_us < before_us) {
-            CADRE_TRY(abort_at_store(
-                session, start, location->bucket, item->key, item->upload, error));
+            CADRE_TRY(
+                abort_at_store(session, start, location->bucket, item->key, item->upload, error));
             ++*count;
         }
     }
@@ -447,8 +447,7 @@ static cadre_status clear_store(struct s3_session *session, const char *start,
             .query_count = pairs};
         struct s3_answer page;
         CADRE_TRY(s3_ask_parsed(session, &ask, S3_ANSWER_UPLOADS, &page, error));
-        cadre_status status =
-            clear_page(session, start, location, &page, before_us, count, error);
+        cadre_status status = clear_page(session, start, location, &page, before_us, count, error);
         bool more = status == CADRE_OK && page.truncated;
         bool same = more && key_marker != NULL && strcmp(key_marker, page.next) == 0 &&
                     (page.next_upload == NULL ||

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
 #include "common/storage/s3/sign.h"
 #include "common/storage/s3/variables.h"
 

@@ -50,8 +50,7 @@ static bool sum_etags(EVP_MD_CTX *context, const char *const *etags, uint32_t co
     return EVP_DigestFinal_ex(context, ret_sum, NULL) == 1;
 }
 
-bool s3_upload_etag(
-    const char *const *etags, uint32_t count, char ret_etag[S3_UPLOAD_ETAG_BYTES])
+bool s3_upload_etag(const char *const *etags, uint32_t count, char ret_etag[S3_UPLOAD_ETAG_BYTES])
 {
     unsigned char sum[EVP_MAX_MD_SIZE];
     EVP_MD_CTX *context = EVP_MD_CTX_new();

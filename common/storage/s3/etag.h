@@ -11,7 +11,6 @@
 
 /* `etags` are those of the parts 1 to `count`, with or without quotes; the result has quotes.
  * False: one is no MD5, or libcrypto has none of it. */
-bool s3_upload_etag(
-    const char *const *etags, uint32_t count, char ret_etag[S3_UPLOAD_ETAG_BYTES]);
+bool s3_upload_etag(const char *const *etags, uint32_t count, char ret_etag[S3_UPLOAD_ETAG_BYTES]);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/error.h"
 #include "common/storage/s3/variables.h"
 
 #define S3_PROFILE_FILE_BYTES_MAX ((size_t)256 * 1024)

@@ -28,8 +28,7 @@ static cadre_status sign_attempt(struct s3_session *session, const struct s3_ask
     struct s3_address address;
     s3_session_endpoint(session, ask->bucket, &attempt->endpoint);
     CADRE_TRY(s3_address_of(&attempt->endpoint, ask->bucket, ask->key, &address, error));
-    CADRE_TRY(
-        s3_provider_take(session->provider, deadline_us, &attempt->credentials, error));
+    CADRE_TRY(s3_provider_take(session->provider, deadline_us, &attempt->credentials, error));
     attempt->clock_offset_s = atomic_load(&session->clock_offset_s);
     attempt->now_s = s3_session_now_s(session);
     const struct s3_request request = {.method = ask->method,
@@ -42,10 +41,10 @@ static cadre_status sign_attempt(struct s3_session *session, const struct s3_ask
         .payload_sha256 = ask->body_sha256 != NULL ? ask->body_sha256 : S3_EMPTY_SHA256};
     CADRE_TRY(s3_sign(&request, attempt->credentials, attempt->endpoint.region, attempt->now_s,
         &attempt->signed_request, error));
-    int written = fault_point("storage.memory")
-                      ? -1
-                      : asprintf(&attempt->url, "%s://%s%s", attempt->endpoint.tls ? "https" : "http",
-                            address.host, attempt->signed_request.target);
+    int written = fault_point("storage.memory") ? -1
+                                                : asprintf(&attempt->url, "%s://%s%s",
+                                                      attempt->endpoint.tls ? "https" : "http",
+                                                      address.host, attempt->signed_request.target);
     if (written < 0) {
         attempt->url = NULL;
         return cadre_error_errno(error, ENOMEM, "cannot sign a request");
@@ -153,8 +152,8 @@ static void judge_plain(const struct s3_ask *ask, int status, struct s3_outcome 
 }
 
 /* Does what the verdict says that may help, once each. */
-static bool apply_verdict(struct s3_session *session, const struct s3_ask *ask, struct s3_tried *tried,
-    struct s3_attempt *attempt, const struct s3_verdict *verdict)
+static bool apply_verdict(struct s3_session *session, const struct s3_ask *ask,
+    struct s3_tried *tried, struct s3_attempt *attempt, const struct s3_verdict *verdict)
 {
     if (verdict->renew_credentials && !tried->renewed) {
         tried->renewed = true;
@@ -167,8 +166,7 @@ static bool apply_verdict(struct s3_session *session, const struct s3_ask *ask, 
     }
     if (verdict->set_clock && !tried->set_clock) {
         tried->set_clock = true;
-        atomic_store(
-            &session->clock_offset_s, attempt->clock_offset_s + verdict->clock_offset_s);
+        atomic_store(&session->clock_offset_s, attempt->clock_offset_s + verdict->clock_offset_s);
         return true;
     }
     return false;

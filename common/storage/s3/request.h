@@ -47,7 +47,7 @@ struct s3_ask {
     unsigned attempts;
 };
 
-#define S3_PLAIN_HEADERS 2   /* of what is read unsigned: Range and If-Match */
+#define S3_PLAIN_HEADERS 2 /* of what is read unsigned: Range and If-Match */
 #define S3_PLAIN_BYTES   192
 
 /* What was done once already, of what is worth one further attempt. */

@@ -12,7 +12,7 @@
 
 #define ATTEMPTS 2 /* of a track, at a time */
 
-_Static_assert(S3_RUN_WIDTH * ATTEMPTS <= HTTP_CALLS_MAX, "all are waited for at once");
+_Static_assert(S3_RUN_WIDTH *ATTEMPTS <= HTTP_CALLS_MAX, "all are waited for at once");
 
 struct track {
     struct s3_ask *ask; /* NULL: the track is free */
@@ -84,8 +84,8 @@ static cadre_status begin_due(struct run *run, struct track *track, uint64_t now
     }
     bool must_wait = !any_under_way(run);
     const struct s3_ask *ask = track->ask;
-    cadre_status status = s3_attempt_begin(run->session, ask, track->retry.deadline_us, must_wait,
-        &track->attempts[0], run->error);
+    cadre_status status = s3_attempt_begin(
+        run->session, ask, track->retry.deadline_us, must_wait, &track->attempts[0], run->error);
     if (status != CADRE_OK) {
         return s3_blame(ask->operation, ask->path, status, run->error);
     }
@@ -121,8 +121,8 @@ static void begin_hedge(struct run *run, struct track *track, uint64_t now_us)
     pthread_mutex_unlock(&run->session->mutex);
     if (allowed) {
         CADRE_ASSERT(track->attempts[1].call == NULL);
-        (void)s3_attempt_begin(run->session, track->ask, track->retry.deadline_us, false,
-            &track->attempts[1], NULL);
+        (void)s3_attempt_begin(
+            run->session, track->ask, track->retry.deadline_us, false, &track->attempts[1], NULL);
     }
 }
 
@@ -170,8 +170,7 @@ static cadre_status repeat_or_fail(
         track->due_us = now_us;
         return CADRE_OK;
     }
-    if (outcome->repeat &&
-        retry_again(&track->retry, now_us, outcome->slow_down, &track->due_us)) {
+    if (outcome->repeat && retry_again(&track->retry, now_us, outcome->slow_down, &track->due_us)) {
         return CADRE_OK;
     }
     if (run->error != NULL) {
@@ -244,15 +243,15 @@ static cadre_status wait_one(struct run *run)
     return end_one(run, track, &track->attempts[which % ATTEMPTS]);
 }
 
-cadre_status s3_run(struct s3_session *session, struct s3_ask *asks, size_t count,
-    struct cadre_error *error)
+cadre_status s3_run(
+    struct s3_session *session, struct s3_ask *asks, size_t count, struct cadre_error *error)
 {
     struct run run = {.session = session, .next = asks, .end = asks + count, .error = error};
     cadre_status status = CADRE_OK;
     while (status == CADRE_OK && !is_done(&run)) {
         if (http_is_stopped(session->http)) {
-            status = cadre_error_set(error, CADRE_CANCELLED, "%s: the client is being stopped",
-                asks[0].path);
+            status = cadre_error_set(
+                error, CADRE_CANCELLED, "%s: the client is being stopped", asks[0].path);
             break;
         }
         status = begin_all(&run);
@@ -266,8 +265,8 @@ cadre_status s3_run(struct s3_session *session, struct s3_ask *asks, size_t coun
     return status;
 }
 
-cadre_status s3_ask_parsed(struct s3_session *session, struct s3_ask *ask,
-    enum s3_answer_kind kind, struct s3_answer *ret_answer, struct cadre_error *error)
+cadre_status s3_ask_parsed(struct s3_session *session, struct s3_ask *ask, enum s3_answer_kind kind,
+    struct s3_answer *ret_answer, struct cadre_error *error)
 {
     ask->parsed = ret_answer;
     ask->kind = kind;

@@ -12,10 +12,10 @@
 #include "common/base/fault.h"
 #include "common/storage/s3/profile_file.h"
 
-#define SETTING_BYTES   1024
-#define FETCH_HEADERS   8
-#define STALL_US        UINT64_C(20000000) /* so long without 1 KiB/s, or a third of the deadline */
-#define STALLS_ALLOWED  3
+#define SETTING_BYTES  1024
+#define FETCH_HEADERS  8
+#define STALL_US       UINT64_C(20000000) /* so long without 1 KiB/s, or a third of the deadline */
+#define STALLS_ALLOWED 3
 
 /* --- the provider's requests --- */
 
@@ -116,8 +116,8 @@ static cadre_status read_settings(struct s3_session *session,
     return s3_endpoint_parse(url, region, &session->endpoint, error);
 }
 
-static cadre_status open_session(struct s3_session *session,
-    const struct s3_session_options *options, struct cadre_error *error)
+static cadre_status open_session(
+    struct s3_session *session, const struct s3_session_options *options, struct cadre_error *error)
 {
     char ca_file[SETTING_BYTES] = "";
     CADRE_TRY(read_settings(session, options->variables, ca_file, error));
@@ -134,8 +134,7 @@ static cadre_status open_session(struct s3_session *session,
 cadre_status s3_session_open(const struct s3_session_options *options,
     struct s3_session **ret_session, struct cadre_error *error)
 {
-    struct s3_session *session =
-        fault_point("storage.memory") ? NULL : calloc(1, sizeof *session);
+    struct s3_session *session = fault_point("storage.memory") ? NULL : calloc(1, sizeof *session);
     if (session == NULL) {
         return cadre_error_errno(error, ENOMEM, "cannot open an object store");
     }
@@ -194,8 +193,8 @@ void s3_session_endpoint(
     pthread_mutex_unlock(&session->mutex);
 }
 
-cadre_status s3_session_move(struct s3_session *session, const char *bucket, const char *region,
-    struct cadre_error *error)
+cadre_status s3_session_move(
+    struct s3_session *session, const char *bucket, const char *region, struct cadre_error *error)
 {
     struct s3_endpoint tried = session->endpoint;
     CADRE_TRY(s3_endpoint_move(&tried, region, error));

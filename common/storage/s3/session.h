@@ -50,8 +50,8 @@ void s3_session_close(struct s3_session *session);
 void s3_session_endpoint(
     struct s3_session *session, const char *bucket, struct s3_endpoint *ret_endpoint);
 /* The store said that the bucket is in that region. INVALID_ARGUMENT: no region has this name. */
-cadre_status s3_session_move(struct s3_session *session, const char *bucket, const char *region,
-    struct cadre_error *error);
+cadre_status s3_session_move(
+    struct s3_session *session, const char *bucket, const char *region, struct cadre_error *error);
 /* Seconds since 1970, by the store's clock. */
 uint64_t s3_session_now_s(const struct s3_session *session);
 

@@ -130,8 +130,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *o
         call->socket_count++;
     }
     call->sockets[i].fd = fd;
-    call->sockets[i].events = (short)((what != CURL_POLL_OUT ? POLLIN : 0) |
-                                      (what != CURL_POLL_IN ? POLLOUT : 0));
+    call->sockets[i].events =
+        (short)((what != CURL_POLL_OUT ? POLLIN : 0) | (what != CURL_POLL_IN ? POLLOUT : 0));
     return 0;
 }
 
@@ -139,9 +139,8 @@ static int on_timer(CURLM *multi, long timeout_ms, void *user)
 {
     (void)multi;
     struct http_call *call = user;
-    call->timer_us = timeout_ms < 0
-                         ? CADRE_TIME_NEVER
-                         : clock_monotonic_us() + (uint64_t)timeout_ms * CADRE_US_PER_MS;
+    call->timer_us = timeout_ms < 0 ? CADRE_TIME_NEVER
+                                    : clock_monotonic_us() + (uint64_t)timeout_ms * CADRE_US_PER_MS;
     return 0;
 }
 
@@ -167,7 +166,8 @@ static bool lane_open(struct http_call *call)
 
 /* --- who has which --- */
 
-/* Adds itself to the end of the row, and waits; the mutex is held. NULL: the deadline, or the stop. */
+/* Adds itself to the end of the row, and waits; the mutex is held. NULL: the deadline, or the stop.
+ */
 static struct http_call *lane_await(struct http *http, uint64_t deadline_us)
 {
     struct http_waiter self = {.next = NULL};

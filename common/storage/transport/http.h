@@ -41,13 +41,13 @@ void http_close(struct http *http);
 
 /* What came back. */
 struct http_answer {
-    int status;        /* of the last response, after what redirected; 0: none yet */
-    char *headers;     /* "name: value" with a zero byte behind each; lower-case names */
+    int status;    /* of the last response, after what redirected; 0: none yet */
+    char *headers; /* "name: value" with a zero byte behind each; lower-case names */
     size_t headers_bytes;
-    char *body;        /* what did not go to `to`; a zero byte that is not counted follows it */
+    char *body; /* what did not go to `to`; a zero byte that is not counted follows it */
     size_t body_bytes;
-    size_t to_bytes;   /* written to `to` */
-    bool wanted;       /* the body went to `to` */
+    size_t to_bytes; /* written to `to` */
+    bool wanted;     /* the body went to `to` */
 };
 
 /* Valid as long as the answer; NULL: there is none of that name, which is in lower case. */
@@ -97,8 +97,8 @@ size_t http_wait(
 /* Of a call that has its result: OK: an answer came, of whatever status, whole. UNAVAILABLE with
  * *ret_may_pass: it did not, or not whole, which may be another time's luck. All else is not to be
  * repeated: FAILED_PRECONDITION (TLS), OUT_OF_RANGE (too long), CANCELLED, RESOURCE_EXHAUSTED. */
-cadre_status http_result(const struct http_call *call, bool *ret_may_pass,
-    struct cadre_error *error);
+cadre_status http_result(
+    const struct http_call *call, bool *ret_may_pass, struct cadre_error *error);
 /* Its answer, as far as it came. Valid until the end of the call. */
 struct http_answer *http_answer_of(struct http_call *call);
 /* Frees it; one without a result is broken off. NULL is allowed. */

@@ -112,9 +112,8 @@ static bool is_success(const struct http_answer *answer)
 static void choose_sink(struct http_call *call)
 {
     const struct http_request *request = &call->request;
-    bool wanted =
-        request->to != NULL && is_success(&call->answer) &&
-        (request->is_wanted == NULL || request->is_wanted(request->user, &call->answer));
+    bool wanted = request->to != NULL && is_success(&call->answer) &&
+                  (request->is_wanted == NULL || request->is_wanted(request->user, &call->answer));
     call->answer.wanted = wanted;
     call->sink = wanted ? HTTP_SINK_CALLER : HTTP_SINK_MEMORY;
 }
@@ -244,7 +243,8 @@ static void set_options(struct http_call *call)
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_HTTP09_ALLOWED, 0L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* no wait for a resolver that does not answer */
+    curl_easy_setopt(
+        easy, CURLOPT_QUICK_EXIT, 1L); /* no wait for a resolver that does not answer */
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->reason);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);

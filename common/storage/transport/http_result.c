@@ -77,13 +77,12 @@ static cadre_status of_curl(
         return cadre_error_set(
             error, row.status, "%.*s ended its answer early: %s", length, host, reason);
     default:
-        return cadre_error_set(
-            error, row.status, "no answer from %.*s: %s", length, host, reason);
+        return cadre_error_set(error, row.status, "no answer from %.*s: %s", length, host, reason);
     }
 }
 
-cadre_status http_result(const struct http_call *call, bool *ret_may_pass,
-    struct cadre_error *error)
+cadre_status http_result(
+    const struct http_call *call, bool *ret_may_pass, struct cadre_error *error)
 {
     CADRE_ASSERT(call->ended);
     const struct http_request *request = &call->request;
@@ -96,8 +95,7 @@ cadre_status http_result(const struct http_call *call, bool *ret_may_pass,
     case HTTP_BY_CURL:
         return call->code == CURLE_OK ? CADRE_OK : of_curl(call, ret_may_pass, error);
     case HTTP_STOPPED:
-        return cadre_error_set(
-            error, CADRE_CANCELLED, "the client of storage is being stopped");
+        return cadre_error_set(error, CADRE_CANCELLED, "the client of storage is being stopped");
     case HTTP_DEADLINE:
         *ret_may_pass = true;
         return cadre_error_set(

@@ -173,8 +173,7 @@ static size_t wait_for_one(
     }
 }
 
-size_t http_wait(
-    struct http *http, struct http_call *const *calls, size_t count, uint64_t until_us)
+size_t http_wait(struct http *http, struct http_call *const *calls, size_t count, uint64_t until_us)
 {
     CADRE_ASSERT(count <= HTTP_CALLS_MAX);
     /* A peer that closes its connection must not end the program: OpenSSL may write with write(2).

@@ -45,8 +45,8 @@ void rig_start(struct rig *rig, const char *cert, const char *key)
     assert_true(pread(rig->server.out_fd, text, sizeof text - 1, 0) > 0);
     rig->port = (int)strtol(text, NULL, 10);
     assert_true(rig->port > 0);
-    snprintf(rig->url, sizeof rig->url, "http%s://127.0.0.1:%d", cert != NULL ? "s" : "",
-        rig->port);
+    snprintf(
+        rig->url, sizeof rig->url, "http%s://127.0.0.1:%d", cert != NULL ? "s" : "", rig->port);
 }
 
 void rig_stop(struct rig *rig)
@@ -141,7 +141,8 @@ unsigned rig_count(struct rig *rig, const char *request)
     char order[256];
     size_t used = (size_t)snprintf(order, sizeof order, "count?");
     for (const char *at = request; *at != '\0' && used + 4 < sizeof order; at++) {
-        used += (size_t)snprintf(order + used, sizeof order - used, *at == ' ' ? "%%%02X" : "%c", *at);
+        used +=
+            (size_t)snprintf(order + used, sizeof order - used, *at == ' ' ? "%%%02X" : "%c", *at);
     }
     return (unsigned)strtoul(rig_order(rig, "GET", order, NULL), NULL, 10);
 }

@@ -83,8 +83,7 @@ static const char *list(const char *folder, const char *starts, bool deep)
 {
     static char text[4096];
     struct seen seen = {.count = 0};
-    assert_ok(
-        storage_list(ground.client, at(folder), starts, deep, see, &seen, &error), &error);
+    assert_ok(storage_list(ground.client, at(folder), starts, deep, see, &seen, &error), &error);
     if (!ground.is_store) {
         qsort(seen.names, seen.count, sizeof seen.names[0], compare_names);
     }
@@ -128,8 +127,8 @@ static void what_is_not_there(void)
 {
     struct storage_object *object = NULL;
     put("folder/x", "x");
-    assert_error(storage_open(ground.client, at("none"), &object, &error), CADRE_NOT_FOUND, &error,
-        "none");
+    assert_error(
+        storage_open(ground.client, at("none"), &object, &error), CADRE_NOT_FOUND, &error, "none");
     assert_error(storage_open(ground.client, at("folder/x/y"), &object, &error), CADRE_NOT_FOUND,
         &error, "folder/x/y");
     assert_error(storage_open(ground.client, at("folder"), &object, &error), CADRE_INVALID_ARGUMENT,
@@ -144,8 +143,8 @@ static void removed(void)
     assert_ok(storage_remove(ground.client, at("gone"), &error), &error);
     assert_ok(storage_remove(ground.client, at("gone"), &error), &error);
     assert_ok(storage_remove(ground.client, at("no/such/folder"), &error), &error);
-    assert_error(storage_open(ground.client, at("gone"), &object, &error), CADRE_NOT_FOUND, &error,
-        "gone");
+    assert_error(
+        storage_open(ground.client, at("gone"), &object, &error), CADRE_NOT_FOUND, &error, "gone");
 }
 
 static void only_if_absent(void)
@@ -170,8 +169,7 @@ static void listed(void)
     }
     assert_string_equal(list("l", NULL, false), "l/a l/b.1 l/b/ l/bc l/z é+&\"'<%20 ");
     assert_string_equal(list("l/", NULL, false), "l/a l/b.1 l/b/ l/bc l/z é+&\"'<%20 ");
-    assert_string_equal(
-        list("l", NULL, true), "l/a l/b.1 l/b/1 l/b/2/x l/bc l/z é+&\"'<%20 ");
+    assert_string_equal(list("l", NULL, true), "l/a l/b.1 l/b/1 l/b/2/x l/bc l/z é+&\"'<%20 ");
     assert_string_equal(list("l", "b", false), "l/b.1 l/b/ l/bc ");
     assert_string_equal(list("l", "b", true), "l/b.1 l/b/1 l/b/2/x l/bc ");
     assert_string_equal(list("l", "q", true), "");
@@ -264,9 +262,9 @@ static void *write_odd_ones(void *argument)
     joiner->status =
         storage_upload_join(ground.client, at("up/x"), joiner->name, &upload, &joiner->error);
     for (uint32_t number = 1; number <= 3 && joiner->status == CADRE_OK; number += 2) {
-        joiner->status = storage_upload_part(upload, number,
-            joiner->bytes + (number - 1) * STORAGE_PART_BYTES,
-            number == 3 ? 100 : STORAGE_PART_BYTES, &joiner->error);
+        joiner->status =
+            storage_upload_part(upload, number, joiner->bytes + (number - 1) * STORAGE_PART_BYTES,
+                number == 3 ? 100 : STORAGE_PART_BYTES, &joiner->error);
     }
     storage_upload_leave(upload);
     return NULL;
@@ -283,8 +281,8 @@ static void written_by_two(void)
     snprintf(joiner.name, sizeof joiner.name, "%s", storage_upload_name(upload));
     assert_int_equal(thread_start(&thread, write_odd_ones, &joiner), 0);
     assert_ok(storage_upload_part(upload, 2, "wrong", 5, &error), &error);
-    assert_ok(storage_upload_part(
-                  upload, 2, bytes + STORAGE_PART_BYTES, STORAGE_PART_BYTES, &error),
+    assert_ok(
+        storage_upload_part(upload, 2, bytes + STORAGE_PART_BYTES, STORAGE_PART_BYTES, &error),
         &error);
     pthread_join(thread, NULL);
     assert_ok(joiner.status, &joiner.error);
@@ -336,8 +334,7 @@ static void aborted(void)
     snprintf(name, sizeof name, "%s", storage_upload_name(upload));
     assert_ok(storage_upload_join(ground.client, at("up/x"), name, &other, &error), &error);
     storage_upload_abort(upload);
-    assert_error(
-        storage_upload_part(other, 2, "two", 3, &error), CADRE_NOT_FOUND, &error, "up/x");
+    assert_error(storage_upload_part(other, 2, "two", 3, &error), CADRE_NOT_FOUND, &error, "up/x");
     storage_upload_leave(other);
     assert_string_equal(list("up", NULL, true), "");
     uint32_t count = 1;
@@ -351,20 +348,19 @@ static void dead_writers(void)
     static const char *const names[] = {"up/x", "up/x", "up/y", "other"};
     uint32_t count = 0;
     for (size_t i = 0; i < 4; i++) {
-        assert_ok(
-            storage_upload_begin(ground.client, at(names[i]), &uploads[i], &error), &error);
+        assert_ok(storage_upload_begin(ground.client, at(names[i]), &uploads[i], &error), &error);
         assert_ok(storage_upload_part(uploads[i], 1, "one", 3, &error), &error);
     }
     int64_t hour_us = INT64_C(3600000000);
     int64_t now_us = (int64_t)clock_wall_us();
-    assert_ok(storage_uploads_clear(ground.client, at("up/"), now_us - hour_us, &count, &error),
-        &error);
+    assert_ok(
+        storage_uploads_clear(ground.client, at("up/"), now_us - hour_us, &count, &error), &error);
     assert_int_equal(count, 0);
-    assert_ok(storage_uploads_clear(ground.client, at("up/x"), now_us + hour_us, &count, &error),
-        &error);
+    assert_ok(
+        storage_uploads_clear(ground.client, at("up/x"), now_us + hour_us, &count, &error), &error);
     assert_int_equal(count, 2);
-    assert_ok(storage_uploads_clear(ground.client, at("up/"), now_us + hour_us, &count, &error),
-        &error);
+    assert_ok(
+        storage_uploads_clear(ground.client, at("up/"), now_us + hour_us, &count, &error), &error);
     assert_int_equal(count, 1);
     assert_error(storage_upload_finish(uploads[0], 1, &error), CADRE_NOT_FOUND, &error, "up/x");
     assert_ok(storage_upload_finish(uploads[3], 1, &error), &error);
@@ -377,8 +373,8 @@ static void stopped(void)
 {
     struct storage_object *object = NULL;
     storage_client_stop(ground.client);
-    assert_error(storage_open(ground.client, at("x"), &object, &error), CADRE_CANCELLED, &error,
-        "stopped");
+    assert_error(
+        storage_open(ground.client, at("x"), &object, &error), CADRE_CANCELLED, &error, "stopped");
     assert_error(
         storage_put(ground.client, at("x"), "", 0, &error), CADRE_CANCELLED, &error, "stopped");
 }
@@ -391,8 +387,8 @@ static void run_on(bool is_store, void (*one)(void))
     rig_reset(&rig);
     rig_setting(&rig, "'page': 2");
     ground = (struct ground){.is_store = is_store, .client = rig_client(&rig, NULL)};
-    snprintf(ground.root, sizeof ground.root, "%s/%u",
-        is_store ? "s3://bucket" : test_temp_dir(), ++number);
+    snprintf(ground.root, sizeof ground.root, "%s/%u", is_store ? "s3://bucket" : test_temp_dir(),
+        ++number);
     one();
     storage_client_close(ground.client);
 }

@@ -76,9 +76,8 @@ static cadre_status all_once(void)
 static unsigned fail_each(const char *prefix)
 {
     for (unsigned nth = 1; nth < LIMIT; nth++) {
-        const struct storage_options options = {.variables = &rig.variables,
-            .deadline_us = 20000000,
-            .connections = 2};
+        const struct storage_options options = {
+            .variables = &rig.variables, .deadline_us = 20000000, .connections = 2};
         fault_arm(prefix, nth);
         client = NULL;
         memset(&error, 0, sizeof error);

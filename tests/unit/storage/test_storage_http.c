@@ -115,8 +115,7 @@ static void no_more_connections_than_allowed(void **state)
         pthread_join(threads[i], NULL);
         assert_true(good[i]);
     }
-    assert_int_equal(
-        sscanf(rig_order(&rig, "GET", "connections", NULL), "%u %u", &made, &most), 2);
+    assert_int_equal(sscanf(rig_order(&rig, "GET", "connections", NULL), "%u %u", &made, &most), 2);
     assert_in_range(made, 1, 3);
     assert_in_range(most, 1, 3);
     close_http();
@@ -132,8 +131,8 @@ static void the_wait_for_a_connection_has_an_end(void **state)
     struct http_request request = get("/web/held", 60 * SECOND);
     assert_ok(http_begin(http, &request, true, &held, &error), &error);
     request = get("/web/other", SECOND / 5);
-    assert_error(
-        http_begin(http, &request, true, &call, &error), CADRE_UNAVAILABLE, &error, "1 connections");
+    assert_error(http_begin(http, &request, true, &call, &error), CADRE_UNAVAILABLE, &error,
+        "1 connections");
     assert_null(call);
     assert_ok(http_begin(http, &request, false, &call, &error), &error);
     assert_null(call);
@@ -276,11 +275,11 @@ static void redirects_are_followed_where_allowed(void **state)
     request.redirects_max = 1;
     assert_ok(ask(&request, &status, NULL, &may_pass, &error), &error);
     assert_int_equal(status, 404);
-    rig_rule(&rig, "'match': 'GET /web/y', 'times': 99, 'act': 'redirect', 'to': 'file:///etc/passwd'");
+    rig_rule(
+        &rig, "'match': 'GET /web/y', 'times': 99, 'act': 'redirect', 'to': 'file:///etc/passwd'");
     request = get("/web/y", 10 * SECOND);
     request.redirects_max = 9;
-    assert_int_equal(
-        ask(&request, &status, NULL, &may_pass, &error), CADRE_FAILED_PRECONDITION);
+    assert_int_equal(ask(&request, &status, NULL, &may_pass, &error), CADRE_FAILED_PRECONDITION);
     close_http();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When failed requests are repeated, and which reads are asked for twice: on a clock of the test. */
+ * When failed requests are repeated, and which reads are asked for twice: on a clock of the test.
+ */
 #include "common/storage/transport/latency.h"
 #include "common/storage/transport/retry.h"
 #include "tests/lib/test.h"

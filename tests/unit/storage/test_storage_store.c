@@ -148,7 +148,8 @@ static void errors_that_do_not_pass_are_not_repeated(void **state)
         {"'act': 'status', 'code': 403, 's3': 'AccessDenied'", CADRE_PERMISSION_DENIED,
             "s3:GetObject"},
         {"'act': 'status', 'code': 404, 's3': 'NoSuchKey'", CADRE_NOT_FOUND, "s3://bucket/a"},
-        {"'act': 'status', 'code': 400, 's3': 'InvalidRequest'", CADRE_INVALID_ARGUMENT, "HTTP 400"},
+        {"'act': 'status', 'code': 400, 's3': 'InvalidRequest'", CADRE_INVALID_ARGUMENT,
+            "HTTP 400"},
         {"'act': 'changed'", CADRE_DATA_LOSS, "another object"},
         {"'act': 'no_range'", CADRE_INVALID_ARGUMENT, "ranges"},
         {"'act': 'endless'", CADRE_OUT_OF_RANGE, "headers"},
@@ -187,10 +188,10 @@ static void no_bucket(void **state)
     struct storage_object *object = NULL;
     (void)state;
     begin(0);
-    assert_error(storage_open(client, "s3://missing/a", &object, &error), CADRE_NOT_FOUND, &error,
-        "bucket");
-    assert_error(storage_put(client, "s3://missing/a", "", 0, &error), CADRE_NOT_FOUND, &error,
-        "bucket");
+    assert_error(
+        storage_open(client, "s3://missing/a", &object, &error), CADRE_NOT_FOUND, &error, "bucket");
+    assert_error(
+        storage_put(client, "s3://missing/a", "", 0, &error), CADRE_NOT_FOUND, &error, "bucket");
     assert_error(
         storage_remove(client, "s3://missing/a", &error), CADRE_NOT_FOUND, &error, "bucket");
     end();
@@ -269,8 +270,8 @@ static void a_session_token(void **state)
 
 static void keys_of_all_kinds(void **state)
 {
-    static const char *const keys[] = {"a b", "a+b", "a%20b", "a%2Fb", "../x", "./y", "a//b",
-        "é/ü", "~-_.!*'()", "&=?#:;,@$", "\"<>|\\^`{}[]", "日本"};
+    static const char *const keys[] = {"a b", "a+b", "a%20b", "a%2Fb", "../x", "./y", "a//b", "é/ü",
+        "~-_.!*'()", "&=?#:;,@$", "\"<>|\\^`{}[]", "日本"};
     (void)state;
     begin(0);
     for (size_t i = 0; i < CADRE_COUNT_OF(keys); i++) {
@@ -306,12 +307,13 @@ static void a_list_that_is_cut(void **state)
     assert_ok(storage_put(client, RIG_BUCKET "b", "", 0, &error), &error);
     rig_setting(&rig, "'page': 1");
     rig_rule(&rig, "'match': 'GET /bucket', 'skip': 1, 'act': 'cut'");
-    assert_ok(storage_list(client, "s3://bucket", NULL, true, count_entries, &count, &error),
-        &error);
+    assert_ok(
+        storage_list(client, "s3://bucket", NULL, true, count_entries, &count, &error), &error);
     assert_int_equal(count, 2);
-    rig_rule(&rig, "'match': 'GET /bucket', 'act': 'status', 'code': 200, 'html': '<html>x</html>'");
-    assert_ok(storage_list(client, "s3://bucket", NULL, true, count_entries, &count, &error),
-        &error);
+    rig_rule(
+        &rig, "'match': 'GET /bucket', 'act': 'status', 'code': 200, 'html': '<html>x</html>'");
+    assert_ok(
+        storage_list(client, "s3://bucket", NULL, true, count_entries, &count, &error), &error);
     end();
 }
 
@@ -375,17 +377,14 @@ static void a_store_without_conditions(void **state)
     (void)state;
     begin(0);
     rig_setting(&rig, "'conditional': false");
-    assert_ok(
-        storage_put_if_absent(client, RIG_BUCKET "n", "1", 1, &was_there, &error), &error);
+    assert_ok(storage_put_if_absent(client, RIG_BUCKET "n", "1", 1, &was_there, &error), &error);
     assert_false(was_there);
-    assert_ok(
-        storage_put_if_absent(client, RIG_BUCKET "n", "2", 1, &was_there, &error), &error);
+    assert_ok(storage_put_if_absent(client, RIG_BUCKET "n", "2", 1, &was_there, &error), &error);
     assert_true(was_there);
     /* Written between the look and the write, where there are conditions. */
     rig_setting(&rig, "'conditional': true");
     rig_rule(&rig, "'match': 'HEAD /bucket/a', 'act': 'status', 'code': 404");
-    assert_ok(
-        storage_put_if_absent(client, RIG_BUCKET "a", "2", 1, &was_there, &error), &error);
+    assert_ok(storage_put_if_absent(client, RIG_BUCKET "a", "2", 1, &was_there, &error), &error);
     assert_true(was_there);
     assert_ok(read_a(), &error);
     end();
@@ -464,8 +463,8 @@ static void urls(void **state)
     storage_close(object);
     /* One that leads elsewhere. */
     char rule[256];
-    snprintf(rule, sizeof rule, "'match': 'HEAD /web/y', 'act': 'redirect', 'to': '%s/web/x'",
-        rig.url);
+    snprintf(
+        rule, sizeof rule, "'match': 'HEAD /web/y', 'act': 'redirect', 'to': '%s/web/x'", rig.url);
     rig_rule(&rig, rule);
     snprintf(path, sizeof path, "%s/web/y", rig.url);
     assert_ok(storage_open(client, path, &object, &error), &error);
@@ -499,8 +498,8 @@ static void paths(void **state)
     assert_true(storage_is_object("s3://b/a"));
     assert_true(storage_is_object("https://b/a"));
     assert_false(storage_is_object("/b/a"));
-    static const char *const joined[][3] = {{"s3://b/", "a", "s3://b/a"}, {"s3://b", "a", "s3://b/a"},
-        {"/x//", "a", "/x/a"}, {"/", "a", "/a"}, {".", "a", "./a"}};
+    static const char *const joined[][3] = {{"s3://b/", "a", "s3://b/a"},
+        {"s3://b", "a", "s3://b/a"}, {"/x//", "a", "/x/a"}, {"/", "a", "/a"}, {".", "a", "./a"}};
     for (size_t i = 0; i < CADRE_COUNT_OF(joined); i++) {
         char *got = storage_join(joined[i][0], joined[i][1]);
         assert_string_equal(got, joined[i][2]);
