@@ -23,7 +23,7 @@ enum tag {
     ERROR_ROOT,
     LIST_ROOT,
     UPLOADS_ROOT,
-    PARTS_ROOT,
+    LIST_PARTS_ROOT,
     UPLOAD_ROOT,
     COMPLETED_ROOT,
     CONTENTS,
@@ -56,7 +56,7 @@ static const char *const tag_names[TAGS] = {
     [ERROR_ROOT] = "Error",
     [LIST_ROOT] = "ListBucketResult",
     [UPLOADS_ROOT] = "ListMultipartUploadsResult",
-    [PARTS_ROOT] = "ListPartsResult",
+    [LIST_PARTS_ROOT] = "ListPartsResult",
     [UPLOAD_ROOT] = "InitiateMultipartUploadResult",
     [COMPLETED_ROOT] = "CompleteMultipartUploadResult",
     [CONTENTS] = "Contents",
@@ -90,7 +90,7 @@ static const struct {
 } kinds[] = {
     [S3_ANSWER_LIST] = {LIST_ROOT, CONTENTS},
     [S3_ANSWER_UPLOADS] = {UPLOADS_ROOT, UPLOAD},
-    [S3_ANSWER_PARTS] = {PARTS_ROOT, PART},
+    [S3_ANSWER_PARTS] = {LIST_PARTS_ROOT, PART},
     [S3_ANSWER_UPLOAD] = {UPLOAD_ROOT, OTHER},
     [S3_ANSWER_COMPLETED] = {COMPLETED_ROOT, OTHER},
 };
