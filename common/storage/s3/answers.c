@@ -345,6 +345,9 @@ static void XMLCALL on_start(void *user, const char *name, const char **attribut
     struct reader *reader = user;
     (void)attributes;
     enum tag tag = tag_of(name);
+    if (reader->fault != NULL) {
+        return;
+    }
     if (reader->depth == DEPTH_MAX) {
         stop(reader, "its elements are too deep");
         return;
@@ -369,6 +372,9 @@ static void XMLCALL on_end(void *user, const char *name)
 {
     struct reader *reader = user;
     (void)name;
+    if (reader->fault != NULL) { /* expat ends what it began, also after it was stopped */
+        return;
+    }
     CADRE_ASSERT(reader->depth > 0);
     reader->depth--;
     reader->text[reader->text_bytes] = '\0';
@@ -379,7 +385,7 @@ static void XMLCALL on_end(void *user, const char *name)
 static void XMLCALL on_text(void *user, const char *text, int length)
 {
     struct reader *reader = user;
-    if (reader->depth == 0 || reader->stack[reader->depth - 1] == OTHER) {
+    if (reader->fault != NULL || reader->depth == 0 || reader->stack[reader->depth - 1] == OTHER) {
         return;
     }
     if ((size_t)length >= TEXT_BYTES - reader->text_bytes) {
