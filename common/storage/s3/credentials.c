@@ -87,11 +87,10 @@ static bool is_due(const struct s3_provider *provider, uint64_t now_us)
     return ends_us != UINT64_MAX && ends_us < now_us + S3_RENEW_BEFORE_US;
 }
 
-/* A clock that is set back ends the pause. */
+/* A clock that is set back ends the pause: the difference is a large number then. */
 static bool looked_lately(const struct s3_provider *provider, uint64_t now_us)
 {
-    return provider->looked && now_us >= provider->looked_us &&
-           now_us - provider->looked_us < LOOK_AGAIN_US;
+    return provider->looked && now_us - provider->looked_us < LOOK_AGAIN_US;
 }
 
 static void show_time(uint64_t us, char *ret_text, size_t size)

@@ -178,6 +178,23 @@ static void refused_ones_are_looked_for_again(void **state)
     s3_provider_close(NULL);
 }
 
+/* Also when the last look failed just now. */
+static void refused_ones_after_a_look_that_failed(void **state)
+{
+    struct bench bench = {.standin.script = {GOOD("A", "2013-05-24T01:00:00Z"), BAD,
+                              GOOD("B", "2013-05-24T03:00:00Z")}};
+    (void)state;
+    begin(&bench);
+    assert_takes(&bench, "A");
+    advance(&bench, 3500);
+    const struct s3_credentials *old = taken(&bench, "A");
+    assert_int_equal(bench.standin.asked, 2);
+    s3_provider_refuse(bench.provider, old);
+    s3_provider_give_back(bench.provider, old);
+    assert_takes(&bench, "B");
+    s3_provider_close(bench.provider);
+}
+
 /* --- several threads --- */
 
 /* Holds the one thread that asks until the test lets it go on. */
@@ -334,6 +351,7 @@ int main(void)
         cmocka_unit_test(credentials_that_end_soon),
         cmocka_unit_test(a_clock_that_is_set_back),
         cmocka_unit_test(refused_ones_are_looked_for_again),
+        cmocka_unit_test(refused_ones_after_a_look_that_failed),
         cmocka_unit_test(one_thread_asks),
         cmocka_unit_test(many_threads),
     };
