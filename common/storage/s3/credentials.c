@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "common/storage/s3/secret.h"
 #include "common/storage/s3/sources.h"
@@ -37,7 +38,8 @@ cadre_status s3_provider_open(const struct s3_provider_options *options,
     struct s3_provider **ret_provider, struct cadre_error *error)
 {
     pthread_condattr_t attributes;
-    struct s3_provider *provider = calloc(1, sizeof *provider);
+    struct s3_provider *provider =
+        fault_point("storage.memory") ? NULL : calloc(1, sizeof *provider);
     if (provider == NULL || pthread_condattr_init(&attributes) != 0) {
         free(provider);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for credentials");
