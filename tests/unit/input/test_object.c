@@ -350,8 +350,8 @@ static void another_state(void **state)
     free(others);
 }
 
-/* What is read ahead and fails is read again by whoever comes there, and only a failure of that is
- * one. */
+/* What is read ahead and fails is read again by the reader that comes there, and only a failure of that
+ * is one. */
 static void failures(void **state)
 {
     (void)state;
