@@ -67,8 +67,8 @@ CADRE_API cadre_status cadre_lookup_create(
 CADRE_API cadre_status cadre_lookup_strings(const char *const tokens[], size_t count,
     const cadre_lookup_options *options, cadre_lookup **ret_lookup);
 
-/* Ids of a vocabulary in a text file with one token in each line: all its bytes but "\n" or "\r\n",
- * or one decimal integer where `dtype` is CADRE_I64. The last line need not be ended.
+/* Ids of a vocabulary in a text file or object with one token in each line: all its bytes but "\n"
+ * or "\r\n", or one decimal integer where `dtype` is CADRE_I64. The last line need not be ended.
  * INVALID_ARGUMENT names the line: it is empty, no integer, or a token that stood there before.
  * NOT_FOUND: no such file. RESOURCE_EXHAUSTED: more than 4 GiB. */
 CADRE_API cadre_status cadre_lookup_file(const char *path, cadre_dtype dtype,

@@ -56,7 +56,21 @@ typedef struct cadre_generator {
  * own. (tf.data.Dataset.from_generator.) */
 CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generator);
 
-/* --- files ---
+/* --- files and objects ---
+ *
+ * Wherever a path stands it may name an object of a store: "s3://BUCKET/KEY", of Amazon S3 or of
+ * what has its protocol, or "https://HOST/PATH". Settings and credentials come from the environment
+ * as Amazon's own tools read them (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE,
+ * AWS_ACCESS_KEY_ID, ...).
+ *
+ * Samples, order, positions and errors are those of files. Objects are read in ranges over several
+ * connections, ahead of the program. What was read stays in memory, for all objects of the process
+ * within CADRE_OBJECT_MEMORY_MIB mebibytes (8 to 1048576; default: a sixteenth of the machine's
+ * memory, 1 GiB at most). It stays on the disk, too, where CADRE_CACHE_FOLDER is set: in that
+ * folder, for the next epoch, all tasks of the host and the next job, within CADRE_CACHE_MIB
+ * mebibytes (64 or more; default 16384). In both what was used longest ago makes room. An object
+ * that is replaced while a dataset reads it is DATA_LOSS. UNAVAILABLE: the store did not answer
+ * usefully for a minute; PERMISSION_DENIED names what is not permitted.
  *
  * Tasks that share a dataset by files (CADRE_SHARD_FILE) share out the `paths` of one source as
  * they do the names that cadre_dataset_interleave reads: task i of W reads the paths i, i + W, ...,
@@ -77,16 +91,17 @@ typedef struct cadre_list_files_options {
 
 /* Scalars of CADRE_STRING: the paths of the files that match the shell patterns, each once, sorted,
  * as they are when the dataset is built. Folders are left out, and NAME.cadre-index, which Cadre
- * makes itself. NOT_FOUND names a pattern that nothing matches. `options` may be NULL. Indexable.
- * (tf.data.Dataset.list_files.) */
+ * makes itself. "s3://BUCKET/train/shard-*" lists the objects that begin as the pattern does before
+ * its first wildcard; the bucket has none. NOT_FOUND names a pattern that nothing matches.
+ * `options` may be NULL. Indexable. (tf.data.Dataset.list_files.) */
 CADRE_API cadre_dataset *cadre_dataset_list_files(
     const char *const patterns[], size_t pattern_count, const cadre_list_files_options *options);
 
 /* How TFRecord files are read. Zeroed: the defaults. */
 typedef struct cadre_tfrecord_options {
     cadre_compression compression;
-    /* Where the index of the records' places is kept, once made: NULL beside each file, as
-     * NAME.cadre-index (in memory alone where that folder cannot be written). */
+    /* Where the index of the records' places is kept, once made: NULL beside each file or object,
+     * as NAME.cadre-index (in memory alone where that folder cannot be written). */
     const char *index_folder;
     bool skip_checksums;  /* believe the file */
     size_t buffer_bytes;  /* read at a time, each iterator; 0: 1 MiB */

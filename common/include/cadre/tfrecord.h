@@ -21,10 +21,11 @@ extern "C" {
 /* A file that is being written, by one thread at a time. */
 typedef struct cadre_tfrecord_writer cadre_tfrecord_writer;
 
-/* Begins a file. It is written under another name beside `path` and gets that name, replacing
- * what had it, when it is closed: no reader sees half of it. On success *ret_writer is the
- * caller's to close or release; on error it is NULL. INVALID_ARGUMENT, or the system's error of
- * the folder. */
+/* Begins a file, or an object ("s3://BUCKET/KEY"; see cadre/sources.h). A file is written under
+ * another name beside `path` and gets that name, replacing what had it, when it is closed; an
+ * object is uploaded in several requests at a time, out of 40 MiB of memory at most: no reader sees
+ * half of it. On success *ret_writer is the caller's to close or release; on error it is NULL.
+ * INVALID_ARGUMENT, or the system's error of the folder. */
 CADRE_API cadre_status cadre_tfrecord_writer_create(
     const char *path, cadre_compression compression, cadre_tfrecord_writer **ret_writer);
 
@@ -34,10 +35,10 @@ CADRE_API cadre_status cadre_tfrecord_writer_create(
 CADRE_API cadre_status cadre_tfrecord_writer_write(
     cadre_tfrecord_writer *writer, const void *bytes, size_t size);
 
-/* Writes what is left, puts the file on the disk (fsync) and under its name, and frees the writer,
- * also on failure; what had the name before then keeps it. (Only where nothing failed but putting
- * the name itself on the disk, the new file has it, and might not survive a loss of power.) Of NULL
- * nothing. */
+/* Writes what is left, puts the file on the disk (fsync) and under its name, or ends the upload of
+ * an object, and frees the writer, also on failure; what had the name before then keeps it. (Only
+ * where nothing failed but putting the name itself on the disk, the new file has it, and might not
+ * survive a loss of power.) Of NULL nothing. */
 CADRE_API cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer);
 
 /* Frees the writer and removes what was written. NULL is allowed. */

@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/storage/storage.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/token_table.h"
 
@@ -93,7 +94,9 @@ cadre_status vocabulary_file_read(
     }
     CADRE_FREE_AT_EXIT char *bytes = NULL;
     size_t size = 0;
-    cadre_status status = file_read(path, VOCABULARY_BYTES_MAX, &bytes, &size, error);
+    cadre_status status = storage_is_object(path)
+                              ? storage_get(NULL, path, VOCABULARY_BYTES_MAX, &bytes, &size, error)
+                              : file_read(path, VOCABULARY_BYTES_MAX, &bytes, &size, error);
     if (status != CADRE_OK) {
         return cadre_error_wrap(error,
             status == CADRE_OUT_OF_RANGE ? CADRE_RESOURCE_EXHAUSTED : status,

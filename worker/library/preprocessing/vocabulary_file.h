@@ -10,7 +10,8 @@
 
 #define VOCABULARY_BYTES_MAX ((size_t)4 << 30)
 
-/* The lines of a file as a tensor of rank 1 (`dtype` CADRE_STRING or CADRE_I64), without "\n" or
+/* The lines of a file or object as a tensor of rank 1 (`dtype` CADRE_STRING or CADRE_I64), without
+ * "\n" or
  * "\r\n"; the last need not be ended. INVALID_ARGUMENT names the line that is empty or no integer;
  * no line at all gives a tensor of none. */
 cadre_status vocabulary_file_read(

@@ -39,10 +39,24 @@ static void file_rows_prefetch(const char *kept, size_t bytes)
     }
 }
 
+/* The runs of an object are fetched at the same time. */
+static void ask_for_runs(
+    const struct file_rows *rows, const struct element_position positions[], size_t count)
+{
+    for (size_t done = 0; done < count && rows->row_bytes > 0;) {
+        struct run run = next_run(rows, positions + done, count - done);
+        input_file_ask(rows->file, run.offset, run.rows * rows->row_bytes);
+        done += run.rows;
+    }
+}
+
 cadre_status file_rows_read(const struct file_rows *rows, const struct element_position positions[],
     size_t count, char *to, struct cadre_error *error)
 {
     struct run runs[LOOKED_AHEAD];
+    if (rows->file->object != NULL) {
+        ask_for_runs(rows, positions, count);
+    }
     for (size_t done = 0; done < count && rows->row_bytes > 0;) {
         size_t found = 0;
         for (; found < LOOKED_AHEAD && done < count; found++) {

@@ -33,6 +33,7 @@ enum stage { STAGE_BETWEEN, STAGE_HEADER, STAGE_BODY };
 
 struct inflate_stream {
     struct input_file file;
+    struct object_ahead ahead;
     cadre_compression compression;
     uint64_t given; /* plain bytes */
 
@@ -151,7 +152,8 @@ static cadre_status inflate_stream_load(struct inflate_stream *stream, struct ca
     }
     size_t bytes = left < (int64_t)INPUT_BYTES ? (size_t)left : INPUT_BYTES;
     state->next_in = stream->input + UNREAD_BYTES;
-    CADRE_TRY(input_file_read(&stream->file, stream->loaded, state->next_in, bytes, error));
+    CADRE_TRY(input_file_read_on(
+        &stream->file, &stream->ahead, stream->loaded, state->next_in, bytes, error));
     state->avail_in = (uint32_t)bytes;
     stream->loaded += (int64_t)bytes;
     return CADRE_OK;
@@ -281,7 +283,8 @@ cadre_status inflate_stream_read(struct inflate_stream *stream, void *to, size_t
     } else {
         uint64_t left = (uint64_t)stream->file.bytes - stream->given;
         size_t count = left < bytes ? (size_t)left : bytes;
-        CADRE_TRY(input_file_read(&stream->file, (int64_t)stream->given, to, count, error));
+        CADRE_TRY(input_file_read_on(
+            &stream->file, &stream->ahead, (int64_t)stream->given, to, count, error));
         *ret_count = count;
     }
     stream->given += *ret_count;
@@ -325,6 +328,7 @@ const char *inflate_stream_path(const struct inflate_stream *stream)
 void inflate_stream_close(struct inflate_stream *stream)
 {
     if (stream != NULL) {
+        object_ahead_end(&stream->ahead);
         input_file_close(&stream->file);
         free(stream);
     }

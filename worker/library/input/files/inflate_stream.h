@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain bytes of a file from its start to its end, whether it is compressed or not. One thread
- * at a time. */
+ * The plain bytes of a file or object from its start to its end, whether it is compressed or not.
+ * One thread at a time. */
 #ifndef CADRE_WORKER_INPUT_FILES_INFLATE_STREAM_H
 #define CADRE_WORKER_INPUT_FILES_INFLATE_STREAM_H
 
@@ -12,8 +12,8 @@
 
 struct inflate_stream;
 
-/* Opens a regular file. On success *ret_stream is the caller's to close; on error it is NULL. Looks
- * at no byte of it yet. */
+/* Opens a regular file or an object. On success *ret_stream is the caller's to close; on error it
+ * is NULL. Looks at no byte of it yet. */
 cadre_status inflate_stream_open(const char *path, cadre_compression compression,
     struct inflate_stream **ret_stream, struct cadre_error *error);
 

@@ -26,7 +26,7 @@ struct record_index {
 /* Which file it is of. */
 struct record_index_file {
     uint64_t bytes;
-    int64_t modified_ns; /* since 1970 */
+    int64_t modified_ns; /* since 1970; of an object a number that stands for its ETag */
 };
 
 /* A zeroed index is allowed. */

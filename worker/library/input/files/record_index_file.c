@@ -26,7 +26,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/storage/storage.h"
 #include "worker/library/input/files/record_frame.h"
+#include "worker/library/input/objects/object.h"
 
 #define STARTS_AT_ONCE 4096
 
@@ -37,11 +40,13 @@ cadre_status record_index_path(
     if (folder == NULL) {
         length = asprintf(ret_path, "%s" RECORD_INDEX_SUFFIX, path);
     } else {
-        CADRE_FREE_AT_EXIT char *whole = realpath(path, NULL);
+        CADRE_FREE_AT_EXIT char *whole = storage_is_object(path) ? NULL : realpath(path, NULL);
         const char *of = whole == NULL ? path : whole;
         const char *slash = strrchr(path, '/');
-        length = asprintf(ret_path, "%s/%s-%08" PRIx32 RECORD_INDEX_SUFFIX, folder,
-            slash == NULL ? path : slash + 1, record_crc32c(0, of, strlen(of)));
+        size_t folder_length = strlen(folder);
+        bool ends = folder_length > 0 && folder[folder_length - 1] == '/';
+        length = asprintf(ret_path, "%s%s%s-%08" PRIx32 RECORD_INDEX_SUFFIX, folder,
+            ends ? "" : "/", slash == NULL ? path : slash + 1, record_crc32c(0, of, strlen(of)));
     }
     if (length < 0) {
         *ret_path = NULL;
@@ -50,10 +55,31 @@ cadre_status record_index_path(
     return CADRE_OK;
 }
 
+static cadre_status look_at_object(
+    const char *path, struct record_index_file *ret_file, struct cadre_error *error)
+{
+    struct object *object = NULL;
+    struct sha256 hash;
+    cadre_status status = CADRE_OK;
+    CADRE_TRY(object_open(path, &object, error));
+    const char *version = object_version(object);
+    *ret_file = (struct record_index_file){
+        .bytes = object_bytes(object), .modified_ns = object_modified_us(object) * 1000};
+    if (version[0] != '\0') {
+        status = sha256_of(version, strlen(version), &hash, error);
+        memcpy(&ret_file->modified_ns, hash.bytes, sizeof ret_file->modified_ns);
+    }
+    object_close(object);
+    return status;
+}
+
 static cadre_status look_at(
     const char *path, struct record_index_file *ret_file, struct cadre_error *error)
 {
     struct stat facts;
+    if (storage_is_object(path)) {
+        return look_at_object(path, ret_file, error);
+    }
     if (stat(path, &facts) != 0) {
         return cadre_error_errno(error, errno, "cannot look at the data file %s", path);
     }
@@ -125,7 +151,11 @@ static bool record_index_file_load(
      */
     size_t limit =
         RECORD_INDEX_HEADER_BYTES + (size_t)(file->bytes / RECORD_FRAME_BYTES + 1) * 16 + 256;
-    return file_read(index_path, limit, &bytes, &size, NULL) == CADRE_OK &&
+    struct cadre_error unsaid = {0};
+    cadre_status status = storage_is_object(index_path)
+                              ? storage_get(NULL, index_path, limit, &bytes, &size, &unsaid)
+                              : file_read(index_path, limit, &bytes, &size, &unsaid);
+    return status == CADRE_OK &&
            record_index_unpack(bytes, size, file, ret_index, NULL) == CADRE_OK;
 }
 
@@ -201,6 +231,25 @@ static cadre_status make_and_keep(const char *path, const char *index_path,
     return status;
 }
 
+/* As an object. Where it cannot be written the next reader makes it again. */
+static cadre_status make_and_put(const char *path, const char *index_path,
+    const struct record_options *options, const struct record_index_file *file,
+    struct record_index *ret_index, struct cadre_error *error)
+{
+    struct cadre_error unsaid = {0};
+    CADRE_TRY(build_of(path, options, file, ret_index, error));
+    size_t body_bytes = ret_index->count == 0 ? 0 : record_index_body_bytes(ret_index);
+    CADRE_FREE_AT_EXIT uint8_t *bytes = malloc(RECORD_INDEX_HEADER_BYTES + body_bytes);
+    if (bytes != NULL) {
+        record_index_pack(ret_index, file, bytes);
+        if (body_bytes > 0) {
+            memcpy(bytes + RECORD_INDEX_HEADER_BYTES, ret_index->groups, body_bytes);
+        }
+        (void)storage_put(NULL, index_path, bytes, RECORD_INDEX_HEADER_BYTES + body_bytes, &unsaid);
+    }
+    return CADRE_OK;
+}
+
 cadre_status record_index_open(const char *path, const char *folder,
     const struct record_options *options, struct record_index *ret_index, struct cadre_error *error)
 {
@@ -212,5 +261,7 @@ cadre_status record_index_open(const char *path, const char *folder,
     if (record_index_file_load(index_path, &file, ret_index)) {
         return CADRE_OK;
     }
-    return make_and_keep(path, index_path, options, &file, ret_index, error);
+    return storage_is_object(index_path)
+               ? make_and_put(path, index_path, options, &file, ret_index, error)
+               : make_and_keep(path, index_path, options, &file, ret_index, error);
 }

@@ -21,6 +21,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
+#include "common/storage/storage.h"
 #include "worker/library/input/files/record_index_file.h"
 
 #define MAPPED_BYTES_MAX ((uint64_t)64 << 10)
@@ -53,6 +54,22 @@ static cadre_status record_table_reopen(
     return CADRE_OK;
 }
 
+/* While it is open it is one state of the object, also for those who make the index. */
+static cadre_status open_object_table(struct record_table *table, const char *path,
+    const char *index_folder, const struct record_options *options, struct cadre_error *error)
+{
+    struct record_table opened = {.path = path, .rules = options->rules, .fd = -1, .open = true};
+    CADRE_TRY(object_open(path, &opened.object, error));
+    cadre_status status = record_index_open(path, index_folder, options, &opened.index, error);
+    if (status != CADRE_OK) {
+        object_close(opened.object);
+        return status;
+    }
+    CADRE_ASSERT(opened.index.end == object_bytes(opened.object));
+    *table = opened;
+    return CADRE_OK;
+}
+
 cadre_status record_table_open(struct record_table *table, const char *path,
     const char *index_folder, const struct record_options *options, bool keep_open,
     struct cadre_error *error)
@@ -62,6 +79,9 @@ cadre_status record_table_open(struct record_table *table, const char *path,
     struct record_table opened = {.path = path, .rules = options->rules, .fd = -1, .open = true};
     *table = (struct record_table){0};
     CADRE_ASSERT(options->compression == CADRE_COMPRESSION_NONE);
+    if (storage_is_object(path)) {
+        return open_object_table(table, path, index_folder, options, error);
+    }
     CADRE_TRY(file_open_regular(path, &fd, &bytes, error));
     struct stat facts;
     struct stat named;
@@ -92,6 +112,7 @@ void record_table_close(struct record_table *table)
     if (table->open) {
         record_index_clear(&table->index);
         mapped_file_close(&table->mapped);
+        object_close(table->object);
         if (table->fd >= 0) {
             close(table->fd);
         }
@@ -120,6 +141,8 @@ static void record_table_prefetch(const struct record_run *run)
 {
     if (comes_from_mapping(run)) {
         mapped_file_prefetch(&run->table->mapped, run->offset, (size_t)run->bytes);
+    } else if (run->table->object != NULL) {
+        object_prefetch(run->table->object, run->offset);
     }
 }
 
@@ -205,9 +228,23 @@ static cadre_status frames_error(const struct record_run *run, const struct reco
         error);
 }
 
+static cadre_status read_object(
+    const struct record_run *run, uint8_t *to, struct cadre_error *error)
+{
+    const struct record_table *table = run->table;
+    cadre_status status = object_read(table->object, run->offset, to, (size_t)run->bytes, error);
+    return status == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_wrap(error, status, "%s, record %" PRIu64 " at offset %" PRIu64,
+                     table->path, run->first, run->offset);
+}
+
 static cadre_status record_table_copy(
     const struct record_run *run, uint8_t *to, struct cadre_error *error)
 {
+    if (run->table->object != NULL) {
+        return read_object(run, to, error);
+    }
     /* Where the mapping fails, reading says exactly why. */
     bool copied = comes_from_mapping(run) &&
                   mapped_file_copy(&run->table->mapped, run->offset, to, (size_t)run->bytes);
@@ -274,6 +311,11 @@ static cadre_status copy_group(const struct record_run runs[], size_t run_count,
 cadre_status record_table_read(const struct record_run runs[], size_t run_count, uint8_t *to,
     cadre_string records[], struct cadre_error *error)
 {
+    for (size_t i = 0; i < run_count; i++) {
+        if (runs[i].table->object != NULL) { /* those of all runs at the same time */
+            object_ask(runs[i].table->object, runs[i].offset, runs[i].bytes);
+        }
+    }
     for (size_t i = 0; i < run_count && i < RUNS_AHEAD; i++) {
         record_table_prefetch(&runs[i]);
     }

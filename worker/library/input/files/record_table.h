@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The records of one plain TFRecord file by number. Any thread may read from it once it is open. */
+ * The records of one plain TFRecord file or object by number. Any thread may read from it once it
+ * is open. */
 #ifndef CADRE_WORKER_INPUT_FILES_RECORD_TABLE_H
 #define CADRE_WORKER_INPUT_FILES_RECORD_TABLE_H
 
@@ -12,12 +13,14 @@
 #include "worker/library/input/files/mapped_file.h"
 #include "worker/library/input/files/record_index.h"
 #include "worker/library/input/files/record_reader.h"
+#include "worker/library/input/objects/object.h"
 
 /* Zeroed: closed. */
 struct record_table {
     const char *path; /* the owner's */
     struct record_rules rules;
     struct record_index index;
+    struct object *object;     /* NULL: it is a file; */
     struct mapped_file mapped; /* of nothing where the file cannot be mapped */
     int fd;                    /* -1: opened for each read, */
     uint64_t device;           /* which must find the same file */
@@ -25,7 +28,7 @@ struct record_table {
     bool open;
 };
 
-/* Opens the regular file `path`, which outlives the table, and finds its records (see
+/* Opens the regular file or object `path`, which outlives the table, and finds its records (see
  * record_index_file.h); `keep_open` holds the descriptor. On error the table is zeroed. */
 cadre_status record_table_open(struct record_table *table, const char *path,
     const char *index_folder, const struct record_options *options, bool keep_open,

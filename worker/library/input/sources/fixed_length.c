@@ -273,6 +273,7 @@ cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], size_t path
         return dataset_failed(&fixed->base, &error);
     }
     for (size_t i = 0; i < path_count; i++) {
+        input_files_expect(paths, path_count, i);
         if (add_file(fixed, paths[i], &error) != CADRE_OK) {
             return dataset_failed(&fixed->base, &error);
         }

@@ -15,6 +15,9 @@
 
 #define TEXT_LINE_BYTES_DEFAULT ((int64_t)64 << 20)
 
+/* Of the object that is read next, while this one is read. */
+#define EXPECTED_BYTES ((size_t)1 << 20)
+
 /* Lines that are passed over at a time. */
 #define LINES_SKIPPED 256
 
@@ -44,6 +47,9 @@ static cadre_status open_file(
     struct text_iterator *iterator, uint64_t offset, struct cadre_error *error)
 {
     const struct text_dataset *text = text_of(iterator);
+    if (iterator->file + 1 < text->file_count) {
+        input_file_expect(text->files[iterator->file + 1].path, EXPECTED_BYTES);
+    }
     return line_reader_open(&iterator->reader, text->files[iterator->file].path, text->compression,
         text->text_line_bytes, offset, error);
 }
@@ -304,6 +310,7 @@ cadre_dataset *cadre_dataset_text_lines(
         return dataset_failed(&text->base, &error);
     }
     for (size_t i = 0; i < path_count; i++) {
+        input_files_expect(paths, path_count, i);
         if (input_file_open(&text->files[i], paths[i], false, &error) != CADRE_OK) {
             return dataset_failed(&text->base, &error);
         }

@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "common/storage/storage.h"
 
 #define BUFFER_BYTES_DEFAULT ((size_t)1 << 20)
 #define BUFFER_BYTES_MAX     ((size_t)1 << 30)
@@ -16,6 +17,10 @@ static void tfrecord_destroy(cadre_dataset *self)
 {
     struct tfrecord_dataset *tfrecord = (struct tfrecord_dataset *)self;
     tfrecord_close_tables(tfrecord);
+    for (size_t i = 0; tfrecord->files != NULL && i < tfrecord->path_count; i++) {
+        input_file_close(&tfrecord->files[i]);
+    }
+    free(tfrecord->files);
     for (size_t i = 0; tfrecord->paths != NULL && i < tfrecord->path_count; i++) {
         free(tfrecord->paths[i]);
     }
@@ -51,17 +56,35 @@ static const char *compression_name(cadre_compression compression)
                                                    : "";
 }
 
+cadre_status tfrecord_hold(
+    struct tfrecord_dataset *tfrecord, size_t number, struct cadre_error *error)
+{
+    const char *path = tfrecord->paths[number];
+    cadre_status status = CADRE_OK;
+    if (storage_is_object(path)) {
+        pthread_mutex_lock(&tfrecord->lock);
+        if (tfrecord->files[number].path == NULL) {
+            status = input_file_open(&tfrecord->files[number], path, true, error);
+        }
+        pthread_mutex_unlock(&tfrecord->lock);
+    }
+    return status;
+}
+
 static void tfrecord_describe(const cadre_dataset *self, struct description *text)
 {
-    const struct tfrecord_dataset *tfrecord = (const struct tfrecord_dataset *)self;
+    struct tfrecord_dataset *tfrecord = (struct tfrecord_dataset *)self;
     description_add(text, "%s%zu %s", compression_name(tfrecord->options.compression),
         tfrecord->path_count, tfrecord->path_count == 1 ? "file" : "files");
     for (size_t i = 0; i < tfrecord->path_count; i++) {
         const char *slash = strrchr(tfrecord->paths[i], '/');
         const char *name = slash == NULL ? tfrecord->paths[i] : slash + 1;
-        struct stat facts;
-        if (stat(tfrecord->paths[i], &facts) == 0) {
-            description_add(text, ", %s (%" PRId64 " bytes)", name, (int64_t)facts.st_size);
+        struct cadre_error unsaid = {0};
+        int64_t bytes = 0;
+        input_files_expect((const char *const *)tfrecord->paths, tfrecord->path_count, i);
+        if (tfrecord_hold(tfrecord, i, &unsaid) == CADRE_OK &&
+            input_file_size(tfrecord->paths[i], &bytes, &unsaid) == CADRE_OK) {
+            description_add(text, ", %s (%" PRId64 " bytes)", name, bytes);
         } else {
             description_add(text, ", %s (not there)", name);
         }
@@ -148,6 +171,8 @@ static cadre_status copy_arguments(struct tfrecord_dataset *tfrecord, const char
         copied = copied && tfrecord->paths[i] != NULL;
     }
     tfrecord->path_count = path_count;
+    tfrecord->files = calloc(path_count, sizeof tfrecord->files[0]);
+    copied = copied && tfrecord->files != NULL;
     if (options->index_folder != NULL) {
         tfrecord->index_folder = strdup(options->index_folder);
         copied = copied && tfrecord->index_folder != NULL;

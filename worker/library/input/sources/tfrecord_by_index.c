@@ -39,6 +39,7 @@ static cadre_status open_tables(struct tfrecord_dataset *tfrecord, struct cadre_
     }
     for (size_t i = 0; i < tfrecord->path_count; i++) {
         struct record_table *table = &tfrecord->tables[i];
+        input_files_expect((const char *const *)tfrecord->paths, tfrecord->path_count, i);
         CADRE_TRY(record_table_open(table, tfrecord->paths[i], tfrecord->index_folder,
             &tfrecord->options, i < FILES_KEPT_OPEN, error));
         end += table->index.count;

@@ -10,6 +10,9 @@
 /* Elements of this many bytes together are not copied: a read of their own costs no more. */
 #define BLOCK_BYTES_MIN ((uint64_t)64 << 10)
 
+/* Of the object that is read next, while this one is read. */
+#define EXPECTED_BYTES ((size_t)1 << 20)
+
 struct tfrecord_iterator {
     cadre_iterator base;
     size_t file;                  /* number of the file at hand, or of the next one */
@@ -30,12 +33,16 @@ static void tfrecord_iterator_destroy(cadre_iterator *self)
 /* Opens the file at hand; OUT_OF_RANGE when there are no more. */
 static cadre_status open_file(struct tfrecord_iterator *iterator, struct cadre_error *error)
 {
-    const struct tfrecord_dataset *tfrecord = dataset_of(iterator);
+    struct tfrecord_dataset *tfrecord = (struct tfrecord_dataset *)iterator->base.data;
     if (iterator->reader != NULL) {
         return CADRE_OK;
     }
     if (iterator->file == tfrecord->path_count) {
         return iterator_end(error);
+    }
+    CADRE_TRY(tfrecord_hold(tfrecord, iterator->file, error));
+    if (iterator->file + 1 < tfrecord->path_count) {
+        input_file_expect(tfrecord->paths[iterator->file + 1], EXPECTED_BYTES);
     }
     return record_reader_open(
         tfrecord->paths[iterator->file], &tfrecord->options, &iterator->reader, error);

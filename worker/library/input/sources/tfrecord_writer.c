@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing TFRecord files; see cadre/tfrecord.h. Frames gather in a buffer; full ones go through the
- * compressor, where there is one, to the file. ISA-L compresses (igzip, its level 1: about the size
- * of zlib's level 1 at several times its speed). */
+ * compressor, where there is one, to the file or object. ISA-L compresses (igzip, its level 1:
+ * about the size of zlib's level 1 at several times its speed). */
 #include "cadre/tfrecord.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <isa-l/igzip_lib.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/error.h"
 #include "common/base/fault.h"
-#include "common/base/files.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
+#include "worker/library/input/files/output_file.h"
 #include "worker/library/input/files/record_frame.h"
 
 #define BUFFER_BYTES     ((size_t)1 << 20)
@@ -36,9 +30,7 @@ struct compressor {
 };
 
 struct cadre_tfrecord_writer {
-    char *path;
-    char *part; /* what it is called until it is closed */
-    int fd;
+    struct output_file *file;
     uint8_t *buffer;
     size_t used;
     struct compressor *compressor; /* NULL: plain */
@@ -52,7 +44,7 @@ static cadre_status tfrecord_writer_put(
 {
     struct compressor *compressor = writer->compressor;
     if (compressor == NULL) {
-        return file_write_all(writer->fd, writer->part, bytes, size, &writer->failure);
+        return output_file_add(writer->file, bytes, size, &writer->failure);
     }
     struct isal_zstream *stream = &compressor->stream;
     do {
@@ -65,7 +57,7 @@ static cadre_status tfrecord_writer_put(
             stream->avail_out = COMPRESSED_BYTES;
             int code = isal_deflate(stream);
             CADRE_ASSERT(code == COMP_OK);
-            CADRE_TRY(file_write_all(writer->fd, writer->part, compressor->out,
+            CADRE_TRY(output_file_add(writer->file, compressor->out,
                 COMPRESSED_BYTES - stream->avail_out, &writer->failure));
         } while (stream->avail_out == 0);
         CADRE_ASSERT(stream->avail_in == 0);
@@ -103,35 +95,10 @@ static cadre_status tfrecord_writer_add(
 
 static void tfrecord_writer_destroy(struct cadre_tfrecord_writer *writer)
 {
-    if (writer->fd >= 0) {
-        close(writer->fd);
-    }
-    free(writer->path);
-    free(writer->part);
+    output_file_abort(writer->file);
     free(writer->buffer);
     free(writer->compressor);
     free(writer);
-}
-
-/* Creates PATH.part-PID-N, a name that does not exist yet. */
-static cadre_status create_part(struct cadre_tfrecord_writer *writer, struct cadre_error *error)
-{
-    static atomic_uint_fast64_t made;
-    do {
-        free(writer->part);
-        writer->part = NULL;
-        if (asprintf(&writer->part, "%s.part-%ld-%" PRIuFAST64, writer->path, (long)getpid(),
-                atomic_fetch_add(&made, 1)) < 0) {
-            writer->part = NULL;
-            return cadre_error_set(
-                error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path beside %s", writer->path);
-        }
-        writer->fd = open(writer->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (writer->fd < 0 && errno == EEXIST);
-    if (writer->fd < 0) {
-        return cadre_error_errno(error, errno, "cannot create the file %s", writer->path);
-    }
-    return CADRE_OK;
 }
 
 static struct compressor *create_compressor(cadre_compression compression)
@@ -152,14 +119,13 @@ static cadre_status tfrecord_writer_create(struct cadre_tfrecord_writer *writer,
     cadre_compression compression, struct cadre_error *error)
 {
     bool plain = compression == CADRE_COMPRESSION_NONE;
-    writer->path = strdup(path);
     writer->buffer = fault_point("input.writer") ? NULL : malloc(BUFFER_BYTES);
     writer->compressor = plain ? NULL : create_compressor(compression);
-    if (writer->path == NULL || writer->buffer == NULL || (!plain && writer->compressor == NULL)) {
+    if (writer->buffer == NULL || (!plain && writer->compressor == NULL)) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory for a writer of records", path);
     }
-    return create_part(writer, error);
+    return output_file_open(path, &writer->file, error);
 }
 
 cadre_status cadre_tfrecord_writer_create(
@@ -185,7 +151,6 @@ cadre_status cadre_tfrecord_writer_create(
                                       "%s: no memory for a writer of records", path);
     }
     if (status == CADRE_OK) {
-        writer->fd = -1;
         status = tfrecord_writer_create(writer, path, compression, &error);
     }
     if (status != CADRE_OK) {
@@ -225,43 +190,13 @@ cadre_status cadre_tfrecord_writer_write(
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&writer->failure);
 }
 
-/* The folder's own entry: without it the name may be lost with the power. */
-static cadre_status sync_folder(struct cadre_tfrecord_writer *writer)
-{
-    const char *slash = strrchr(writer->path, '/');
-    char *folder = slash == NULL ? strdup(".")
-                                 : strndup(writer->path,
-                                       slash == writer->path ? 1 : (size_t)(slash - writer->path));
-    int fd = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool synced = fd >= 0 && fsync(fd) == 0;
-    int errnum = folder == NULL ? ENOMEM : errno;
-    if (fd >= 0) {
-        close(fd);
-    }
-    free(folder);
-    /* Folders that may be written but not read cannot be synced, nor can those of some systems. */
-    return synced || errnum == EACCES || errnum == EINVAL
-               ? CADRE_OK
-               : cadre_error_errno(&writer->failure, errnum,
-                     "cannot put the name of %s on the disk", writer->path);
-}
-
 static cadre_status tfrecord_writer_finish(struct cadre_tfrecord_writer *writer)
 {
     CADRE_TRY(writer->failure.code);
     CADRE_TRY(tfrecord_writer_flush(writer, true));
-    if (fault_point("input.writer-sync") ? (errno = EIO, true) : fsync(writer->fd) != 0) {
-        return cadre_error_errno(&writer->failure, errno, "cannot write %s", writer->path);
-    }
-    int fd = writer->fd;
-    writer->fd = -1;
-    if (close(fd) != 0) {
-        return cadre_error_errno(&writer->failure, errno, "cannot write %s", writer->path);
-    }
-    if (rename(writer->part, writer->path) != 0) {
-        return cadre_error_errno(&writer->failure, errno, "cannot name the file %s", writer->path);
-    }
-    return sync_folder(writer);
+    struct output_file *file = writer->file;
+    writer->file = NULL;
+    return output_file_finish(file, &writer->failure);
 }
 
 cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer)
@@ -282,7 +217,6 @@ cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer)
 void cadre_tfrecord_writer_release(cadre_tfrecord_writer *writer)
 {
     if (writer != NULL) {
-        unlink(writer->part);
         tfrecord_writer_destroy(writer);
     }
 }

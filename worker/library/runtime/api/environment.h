@@ -65,6 +65,15 @@
  *
  *     CADRE_BACKTRACE   0: a crash is not reported on stderr (worker/library/crash); default 1
  *
+ *     CADRE_OBJECT_MEMORY_MIB
+ *                       mebibytes that datasets may keep of objects in memory, 8 to 1048576 (read
+ *                       by worker/library/input/objects); default: a sixteenth of the machine's
+ *                       memory, 1024 at most
+ *     CADRE_CACHE_FOLDER
+ *                       folder on this host's disk for what was read of objects, absolute; absent:
+ *                       none is kept there
+ *     CADRE_CACHE_MIB   mebibytes that it may take, 64 or more; default 16384
+ *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
  *                                 seconds, default 1800; 0: for ever
  *

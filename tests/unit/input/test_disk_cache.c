@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Blocks of objects on the disk: which make room, what is damaged, who shares them, and a second
+ * epoch that asks the store for nothing. */
+#include "tests/unit/input/cmocka_unit.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/files.h"
+#include "common/pure/prng.h"
+#include "tests/lib/test.h"
+#include "tests/unit/input/fake_storage.h"
+#include "worker/library/input/objects/disk_cache.h"
+#include "worker/library/input/objects/disk_cache_index.h"
+#include "worker/library/input/objects/disk_cache_space.h"
+#include "worker/library/input/objects/object.h"
+#include "worker/library/input/objects/object_memory.h"
+
+#define PATH    "s3://bucket/data"
+#define WAIT_US (20 * CADRE_US_PER_S)
+
+static const char *folder;
+
+/* --- which make room --- */
+
+static void oldest_make_room(void **state)
+{
+    (void)state;
+    struct disk_block blocks[1000];
+    struct prng random = {.state = 7};
+    for (size_t turn = 0; turn < 200; turn++) {
+        size_t count = (size_t)prng_uniform(&random, 1000);
+        uint64_t all = 0;
+        for (size_t i = 0; i < count; i++) {
+            blocks[i] = (struct disk_block){.used_us = (int64_t)prng_uniform(&random, 50),
+                .bytes = 1 + prng_uniform(&random, 100),
+                .number = prng_uniform(&random, 30),
+                .object = (uint32_t)prng_uniform(&random, 5)};
+            all += blocks[i].bytes;
+        }
+        uint64_t limit = prng_uniform(&random, all + 10);
+        uint64_t left = 0;
+        size_t chosen = disk_cache_choose(blocks, count, limit, &left);
+        uint64_t kept = 0;
+        for (size_t i = chosen; i < count; i++) {
+            kept += blocks[i].bytes;
+            for (size_t k = chosen > 0 ? chosen - 1 : 0; k < chosen; k++) {
+                assert_true(blocks[k].used_us <= blocks[i].used_us);
+            }
+        }
+        assert_int_equal(kept, left);
+        assert_true(left <= limit);
+        /* No more than must. */
+        assert_true(chosen == 0 || left + blocks[chosen - 1].bytes > limit);
+        assert_int_equal(chosen == 0, all <= limit);
+    }
+}
+
+/* --- files --- */
+
+static void set_environment(const char *path, const char *mib)
+{
+    setenv("CADRE_CACHE_FOLDER", path, 1);
+    if (mib != NULL) {
+        setenv("CADRE_CACHE_MIB", mib, 1);
+    } else {
+        unsetenv("CADRE_CACHE_MIB");
+    }
+    disk_cache_reset();
+}
+
+static bool written(void *user)
+{
+    static char bytes[5000];
+    const struct disk_cache_key *key = user;
+    disk_cache_write(key, 9, bytes, sizeof bytes);
+    return disk_cache_read(key, 9, bytes, sizeof bytes);
+}
+
+/* Of an empty folder of its own; writes are kept from now on. */
+static int setup(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct disk_cache_key key;
+    object_table_clear();
+    fake_storage_clear();
+    folder = test_temp_dir();
+    set_environment(folder, NULL);
+    ASSERT_OK(disk_cache_prepare(&error));
+    disk_cache_key_make(PATH, "ready", 1, &key);
+    return test_wait(written, &key, WAIT_US) ? 0 : -1;
+}
+
+static void kept_and_found(void **state)
+{
+    (void)state;
+    static char bytes[3][OBJECT_BLOCK_BYTES];
+    static char to[OBJECT_BLOCK_BYTES];
+    struct disk_cache_key key;
+    struct disk_cache_key other;
+    disk_cache_key_make(PATH, "\"etag\"", 700000, &key);
+    assert_int_equal(strlen(key.text), 64);
+    for (size_t i = 0; i < 3; i++) {
+        memset(bytes[i], (int)i + 1, sizeof bytes[i]);
+        assert_false(disk_cache_read(&key, i, to, sizeof to));
+        disk_cache_write(&key, i, bytes[i], i == 2 ? 1000 : sizeof bytes[i]);
+    }
+    disk_cache_reset(); /* another process, or a start to come */
+    struct cadre_error error = {0};
+    ASSERT_OK(disk_cache_prepare(&error));
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(disk_cache_read(&key, i, to, i == 2 ? 1000 : sizeof to));
+        assert_memory_equal(to, bytes[i], i == 2 ? 1000 : sizeof to);
+    }
+    assert_false(disk_cache_read(&key, 3, to, sizeof to));
+    disk_cache_key_make(PATH, "\"other\"", 700000, &other);
+    assert_false(disk_cache_read(&other, 0, to, sizeof to));
+    disk_cache_key_make(PATH "2", "\"etag\"", 700000, &other);
+    assert_false(disk_cache_read(&other, 0, to, sizeof to));
+    disk_cache_key_make(PATH, "", 700000, &other); /* it could be any state */
+    assert_string_equal(other.text, "");
+    disk_cache_write(&other, 0, bytes[0], 10);
+    assert_false(disk_cache_read(&other, 0, to, 10));
+}
+
+/* Any byte of the file: what is damaged is none, and is removed. */
+static void damaged(void **state)
+{
+    (void)state;
+    char bytes[300];
+    char to[300];
+    char path[600];
+    struct disk_cache_key key;
+    memset(bytes, 'x', sizeof bytes);
+    disk_cache_key_make(PATH, "\"etag\"", 300, &key);
+    snprintf(path, sizeof path, "%s/%s/0", folder, key.text);
+    for (long at = -2; at < 332; at++) {
+        disk_cache_write(&key, 0, bytes, sizeof bytes);
+        assert_true(disk_cache_read(&key, 0, to, sizeof to));
+        int fd = open(path, O_RDWR);
+        struct stat facts;
+        assert_int_equal(fstat(fd, &facts), 0);
+        assert_int_equal(facts.st_size, 332);
+        if (at == -2) {
+            assert_int_equal(ftruncate(fd, 331), 0);
+        } else if (at == -1) {
+            assert_int_equal(pwrite(fd, "x", 1, 332), 1);
+        } else {
+            char byte = 0;
+            assert_int_equal(pread(fd, &byte, 1, at), 1);
+            byte = (char)(byte ^ 4);
+            assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+        }
+        close(fd);
+        assert_false(disk_cache_read(&key, 0, to, sizeof to));
+        assert_int_equal(access(path, F_OK), -1);
+    }
+}
+
+static void a_full_disk(void **state)
+{
+    (void)state;
+    char bytes[300] = "x";
+    char to[300];
+    struct disk_cache_key key;
+    disk_cache_key_make(PATH, "\"etag\"", 300, &key);
+    for (uint64_t nth = 1; nth <= 2; nth++) {
+        fault_arm("input.disk-cache", nth);
+        disk_cache_write(&key, nth, bytes, sizeof bytes);
+        assert_true(fault_disarm());
+        assert_false(disk_cache_read(&key, nth, to, sizeof to));
+        /* Nothing is tried for a while. */
+        disk_cache_write(&key, nth, bytes, sizeof bytes);
+        assert_false(disk_cache_read(&key, nth, to, sizeof to));
+        disk_cache_reset();
+        struct cadre_error error = {0};
+        ASSERT_OK(disk_cache_prepare(&error));
+        assert_true(test_wait(written, &key, WAIT_US));
+    }
+}
+
+static void set_time(const char *name, const char *number, time_t seconds)
+{
+    char path[700];
+    struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    snprintf(path, sizeof path, "%s/%s/%s", folder, name, number);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void bounded(void **state)
+{
+    (void)state;
+    static char bytes[10000];
+    struct disk_cache_key keys[2];
+    disk_cache_key_make(PATH, "a", 1, &keys[0]);
+    disk_cache_key_make(PATH, "b", 1, &keys[1]);
+    for (size_t i = 0; i < 20; i++) {
+        char number[24];
+        disk_cache_write(&keys[i % 2], i, bytes, sizeof bytes);
+        assert_true(disk_cache_read(&keys[i % 2], i, bytes, sizeof bytes));
+        snprintf(number, sizeof number, "%zu", i);
+        set_time(keys[i % 2].text, number, 1000000 + (time_t)i);
+    }
+    /* Read since: the newest. */
+    assert_true(disk_cache_read(&keys[0], 4, bytes, sizeof bytes));
+    char part[700];
+    snprintf(part, sizeof part, "%s/%s/part-1-1", folder, keys[0].text);
+    test_write(part, "rest");
+    set_time(keys[0].text, "part-1-1", 1000000);
+    assert_true(disk_cache_space_tidy(folder, 60000) <= 60000);
+    for (size_t i = 0; i < 20; i++) {
+        bool kept = disk_cache_read(&keys[i % 2], i, bytes, sizeof bytes);
+        assert_int_equal(kept, i == 4 || i >= 16);
+    }
+    assert_int_equal(access(part, F_OK), -1);
+    assert_int_equal(disk_cache_space_tidy(folder, 0), 0);
+    assert_int_equal(disk_cache_space_tidy(folder, 0), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+}
+
+static void settings(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"0", "63", "much", "64x", "-64", "9999999999999"};
+    struct cadre_error error = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        set_environment(folder, wrong[i]);
+        assert_error(disk_cache_prepare(&error), CADRE_INVALID_ARGUMENT, &error, wrong[i]);
+    }
+    set_environment("relative/folder", NULL);
+    assert_error(disk_cache_prepare(&error), CADRE_INVALID_ARGUMENT, &error, "relative/folder");
+    set_environment("/dev/null/folder", NULL);
+    assert_int_not_equal(disk_cache_prepare(&error), CADRE_OK);
+    assert_non_null(strstr(error.text, "CADRE_CACHE_FOLDER"));
+    set_environment("", NULL);
+    ASSERT_OK(disk_cache_prepare(&error));
+    struct disk_cache_key key;
+    disk_cache_key_make(PATH, "a", 1, &key);
+    assert_string_equal(key.text, "");
+}
+
+/* --- objects --- */
+
+static void read_all(const char *bytes, size_t size)
+{
+    struct object *object = NULL;
+    struct object_ahead ahead = {0};
+    struct cadre_error error = {0};
+    static char to[100000];
+    ASSERT_OK(object_open(PATH, &object, &error));
+    for (size_t at = 0; at < size; at += sizeof to) {
+        size_t count = size - at < sizeof to ? size - at : sizeof to;
+        ASSERT_OK(object_read_on(object, &ahead, at, to, count, &error));
+        assert_memory_equal(to, bytes + at, count);
+    }
+    object_ahead_end(&ahead);
+    object_close(object);
+    object_table_clear();
+}
+
+static bool nothing_held(void *unused)
+{
+    (void)unused;
+    object_table_clear();
+    return object_memory_held() == 0;
+}
+
+static void a_second_epoch(void **state)
+{
+    (void)state;
+    size_t size = 33 * OBJECT_BLOCK_BYTES + 5;
+    char *bytes = malloc(size);
+    struct prng random = {.state = 3};
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (char)prng_next(&random);
+    }
+    object_memory_set_limit(16 * OBJECT_BLOCK_BYTES);
+    fake_storage_set(PATH, bytes, size);
+    read_all(bytes, size);
+    assert_int_equal(fake_storage_counts().bytes, size);
+    fake_storage_clear_counts();
+    read_all(bytes, size);
+    assert_int_equal(fake_storage_counts().reads, 0);
+    /* Some are gone, some damaged: these come from the store again, and are kept again. */
+    struct disk_cache_key key;
+    struct object *object = NULL;
+    struct cadre_error error = {0};
+    ASSERT_OK(object_open(PATH, &object, &error));
+    disk_cache_key_make(PATH, object_version(object), size, &key);
+    object_close(object);
+    for (size_t i = 0; i < 33; i += 3) {
+        char path[700];
+        snprintf(path, sizeof path, "%s/%s/%zu", folder, key.text, i);
+        if (i % 2 == 0) {
+            assert_int_equal(unlink(path), 0);
+        } else {
+            test_write(path, "damaged");
+        }
+    }
+    assert_true(test_wait(nothing_held, NULL, WAIT_US));
+    read_all(bytes, size);
+    assert_int_equal(fake_storage_counts().bytes, 11 * OBJECT_BLOCK_BYTES);
+    fake_storage_clear_counts();
+    assert_true(test_wait(nothing_held, NULL, WAIT_US));
+    read_all(bytes, size);
+    assert_int_equal(fake_storage_counts().reads, 0);
+    /* Another state of the object. */
+    bytes[77]++;
+    fake_storage_set(PATH, bytes, size);
+    assert_true(test_wait(nothing_held, NULL, WAIT_US));
+    read_all(bytes, size);
+    assert_int_equal(fake_storage_counts().bytes, size);
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(oldest_make_room),
+        cmocka_unit_test_setup(kept_and_found, setup),
+        cmocka_unit_test_setup(damaged, setup),
+        cmocka_unit_test_setup(a_full_disk, setup),
+        cmocka_unit_test_setup(bounded, setup),
+        cmocka_unit_test_setup(settings, setup),
+        cmocka_unit_test_setup(a_second_epoch, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files of blocks; see disk_cache.h. The time of a file's last change is when it was used last,
+ * within a minute: reading one sets it. */
+#include "worker/library/input/objects/disk_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <isa-l/crc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/files.h"
+#include "worker/library/input/objects/disk_cache_space.h"
+
+#define FOLDER_VARIABLE "CADRE_CACHE_FOLDER"
+#define SIZE_VARIABLE   "CADRE_CACHE_MIB"
+#define MIB             ((uint64_t)1 << 20)
+#define MIB_DEFAULT     16384
+#define MIB_MIN         64
+#define MIB_MAX         ((uint64_t)1 << 30)
+
+/* A file's time is set when it is older than this. */
+#define USED_SECONDS 60
+
+/* For so long nothing is written after a write failed. */
+#define PAUSE_US (30 * CADRE_US_PER_S)
+
+struct disk_head {
+    char magic[8];
+    uint64_t number;
+    uint64_t bytes;
+    uint32_t version;
+    uint32_t checksum; /* CRC-32C of the name of the object, this head with 0 here, the bytes */
+};
+
+static const char magic[8] = {'c', 'a', 'd', 'r', 'e', 'b', 'l', 'k'};
+
+#define FORMAT_VERSION 1
+#define PATH_BYTES     4096
+
+static pthread_mutex_t prepare_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Set once, under the lock. */
+static bool prepared;
+static char folder[PATH_BYTES - 128]; /* "": there is no cache */
+static atomic_bool in_use;
+static _Atomic uint64_t paused_until_us;
+
+static cadre_status read_size(uint64_t *ret_bytes, struct cadre_error *error)
+{
+    const char *text = getenv(SIZE_VARIABLE);
+    char *end = NULL;
+    *ret_bytes = MIB_DEFAULT * MIB;
+    if (text == NULL || text[0] == '\0') {
+        return CADRE_OK;
+    }
+    errno = 0;
+    unsigned long long mib = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || text[0] < '0' || text[0] > '9' || mib < MIB_MIN ||
+        mib > MIB_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            SIZE_VARIABLE " is \"%s\"; give the mebibytes that blocks of objects may take on the "
+                          "disk, %d to %" PRIu64,
+            text, MIB_MIN, MIB_MAX);
+    }
+    *ret_bytes = mib * MIB;
+    return CADRE_OK;
+}
+
+static cadre_status read_settings(struct cadre_error *error)
+{
+    const char *text = getenv(FOLDER_VARIABLE);
+    uint64_t bytes = 0;
+    if (text == NULL || text[0] == '\0') {
+        return CADRE_OK;
+    }
+    if (text[0] != '/' || strlen(text) >= sizeof folder) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            FOLDER_VARIABLE " is \"%s\"; give the absolute path of a folder", text);
+    }
+    CADRE_TRY(read_size(&bytes, error));
+    cadre_status status = folder_make(text, 0700, error);
+    if (status == CADRE_RESOURCE_EXHAUSTED) {
+        return CADRE_OK; /* no room: no caching */
+    }
+    if (status != CADRE_OK) {
+        return cadre_error_wrap(error, status, "the folder that " FOLDER_VARIABLE " names");
+    }
+    snprintf(folder, sizeof folder, "%s", text);
+    disk_cache_space_begin(folder, bytes);
+    atomic_store(&in_use, true);
+    return CADRE_OK;
+}
+
+cadre_status disk_cache_prepare(struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&prepare_lock);
+    if (!prepared) {
+        status = read_settings(error);
+        prepared = status == CADRE_OK;
+    }
+    pthread_mutex_unlock(&prepare_lock);
+    return status;
+}
+
+void disk_cache_reset(void)
+{
+    pthread_mutex_lock(&prepare_lock);
+    prepared = false;
+    folder[0] = '\0';
+    atomic_store(&in_use, false);
+    atomic_store(&paused_until_us, 0);
+    pthread_mutex_unlock(&prepare_lock);
+}
+
+void disk_cache_key_make(
+    const char *path, const char *version, uint64_t bytes, struct disk_cache_key *ret_key)
+{
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    struct sha256 hash;
+    ret_key->text[0] = '\0';
+    if (!atomic_load(&in_use) || version[0] == '\0') {
+        return;
+    }
+    int length = asprintf(&text, "%s\n%s\n%" PRIu64, path, version, bytes);
+    if (length < 0) {
+        text = NULL;
+    } else if (sha256_of(text, (size_t)length, &hash, NULL) == CADRE_OK) {
+        sha256_hex(&hash, ret_key->text);
+    }
+}
+
+static uint32_t disk_checksum(
+    const struct disk_cache_key *key, const struct disk_head *head, const void *bytes)
+{
+    struct disk_head of = *head;
+    of.checksum = 0;
+    uint32_t crc = crc32_iscsi((unsigned char *)key->text, SHA256_HEX_BYTES - 1, 0);
+    crc = crc32_iscsi((unsigned char *)&of, sizeof of, crc);
+    return crc32_iscsi((unsigned char *)bytes, (int)head->bytes, crc);
+}
+
+static void set_used(int fd)
+{
+    struct stat facts;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (fstat(fd, &facts) == 0 && now.tv_sec - facts.st_mtim.tv_sec > USED_SECONDS) {
+        (void)futimens(fd, NULL);
+    }
+}
+
+static bool read_exactly(int fd, void *to, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t got = read(fd, (char *)to + done, bytes - done);
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes)
+{
+    char path[PATH_BYTES];
+    struct disk_head head;
+    char more;
+    if (key->text[0] == '\0') {
+        return false;
+    }
+    snprintf(path, sizeof path, "%s/%s/%" PRIu64, folder, key->text, number);
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    bool sound = read_exactly(fd, &head, sizeof head) &&
+                 memcmp(head.magic, magic, sizeof magic) == 0 && head.version == FORMAT_VERSION &&
+                 head.number == number && head.bytes == bytes && read_exactly(fd, to, bytes) &&
+                 read(fd, &more, 1) == 0 && disk_checksum(key, &head, to) == head.checksum;
+    if (!sound) {
+        unlink(path);
+        return false;
+    }
+    set_used(fd);
+    return true;
+}
+
+static bool write_file(const char *path, const struct disk_head *head, const void *bytes)
+{
+    CADRE_CLOSE_AT_EXIT int fd = fault_point("input.disk-cache")
+                                     ? -1
+                                     : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return false;
+    }
+    struct cadre_error unsaid = {0};
+    bool written = !fault_point("input.disk-cache") &&
+                   file_write_all(fd, path, head, sizeof *head, &unsaid) == CADRE_OK &&
+                   file_write_all(fd, path, bytes, (size_t)head->bytes, &unsaid) == CADRE_OK;
+    if (!written) {
+        unlink(path);
+    }
+    return written;
+}
+
+void disk_cache_write(
+    const struct disk_cache_key *key, uint64_t number, const void *bytes, size_t size)
+{
+    static atomic_uint_fast64_t made;
+    char path[PATH_BYTES];
+    char part[PATH_BYTES];
+    struct disk_head head = {.number = number, .bytes = size, .version = FORMAT_VERSION};
+    uint64_t now_us = clock_monotonic_us();
+    if (key->text[0] == '\0' || now_us < atomic_load(&paused_until_us)) {
+        return;
+    }
+    if (!disk_cache_space_claim(sizeof head + size)) {
+        return;
+    }
+    memcpy(head.magic, magic, sizeof magic);
+    head.checksum = disk_checksum(key, &head, bytes);
+    snprintf(path, sizeof path, "%s/%s", folder, key->text);
+    bool there = mkdir(path, 0700) == 0 || errno == EEXIST;
+    snprintf(path, sizeof path, "%s/%s/%" PRIu64, folder, key->text, number);
+    snprintf(part, sizeof part, "%s/%s/part-%ld-%" PRIuFAST64, folder, key->text, (long)getpid(),
+        atomic_fetch_add(&made, 1));
+    if (!there || !write_file(part, &head, bytes) || rename(part, path) != 0) {
+        unlink(part);
+        atomic_store(&paused_until_us, now_us + PAUSE_US);
+    }
+}

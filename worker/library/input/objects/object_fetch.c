@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See object_fetch.h. */
+#include "worker/library/input/objects/object_fetch.h"
+
+#include <stdlib.h>
+
+#include "common/base/fault.h"
+#include "common/pure/assert.h"
+#include "worker/library/input/objects/object.h"
+
+static enum block_state state_of(const struct object *object, uint64_t number)
+{
+    return atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed) & BLOCK_STATES;
+}
+
+/* What was read ahead and failed is an error of those who wait for it, and of no one else. */
+static void object_fetch_notify(struct object *object, uint64_t first, uint64_t count,
+    cadre_status status, const struct cadre_error *failure)
+{
+    for (struct block_waiter *waiter = object->waiters; waiter != NULL; waiter = waiter->next) {
+        if (status != CADRE_OK && waiter->number - first < count) {
+            waiter->status = status;
+            if (waiter->error != NULL) {
+                *waiter->error = *failure;
+            }
+        }
+    }
+    pthread_cond_broadcast(&object_changed);
+}
+
+cadre_status object_fetch_bytes(
+    const struct object *object, uint64_t offset, void *to, size_t bytes, struct cadre_error *error)
+{
+    cadre_status status = storage_read(object->storage, offset, to, bytes, error);
+    /* OUT_OF_RANGE would be the end of the data for those who read records. */
+    return status != CADRE_OUT_OF_RANGE
+               ? status
+               : cadre_error_wrap(error, CADRE_DATA_LOSS,
+                     "%s is shorter than it was when it was opened", object->path);
+}
+
+static size_t bytes_of(const struct object *object, uint64_t first, uint64_t count)
+{
+    uint64_t left = object->bytes - first * OBJECT_BLOCK_BYTES;
+    uint64_t bytes = count * OBJECT_BLOCK_BYTES;
+    return (size_t)(bytes < left ? bytes : left);
+}
+
+/* From the store, and to the disk. */
+static cadre_status object_fetch_remote(
+    const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
+{
+    char *to = object->memory + first * OBJECT_BLOCK_BYTES;
+    if (count == 0) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(object_fetch_bytes(
+        object, first * OBJECT_BLOCK_BYTES, to, bytes_of(object, first, count), error));
+    for (uint64_t i = 0; i < count; i++) {
+        disk_cache_write(
+            &object->disk, first + i, to + i * OBJECT_BLOCK_BYTES, bytes_of(object, first + i, 1));
+    }
+    return CADRE_OK;
+}
+
+/* What is on the disk comes from there, the runs between from the store. */
+static cadre_status object_fetch_blocks(
+    const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
+{
+    uint64_t missing = 0; /* before block i */
+    for (uint64_t i = 0; i < count; i++) {
+        char *to = object->memory + (first + i) * OBJECT_BLOCK_BYTES;
+        if (disk_cache_read(&object->disk, first + i, to, bytes_of(object, first + i, 1))) {
+            CADRE_TRY(object_fetch_remote(object, first + i - missing, missing, error));
+            missing = 0;
+        } else {
+            missing++;
+        }
+    }
+    return object_fetch_remote(object, first + count - missing, missing, error);
+}
+
+/* Reads blocks that are being filled; without the lock meanwhile. */
+static cadre_status object_fetch_run(
+    struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
+{
+    struct cadre_error failure = {0};
+    pthread_mutex_unlock(&object_lock);
+    cadre_status status = object_fetch_blocks(object, first, count, &failure);
+    pthread_mutex_lock(&object_lock);
+    for (uint64_t i = 0; i < count; i++) {
+        object_block_filled(object, first + i, status == CADRE_OK);
+    }
+    object_fetch_notify(object, first, count, status, &failure);
+    if (status != CADRE_OK && error != NULL) {
+        *error = failure;
+    }
+    return status;
+}
+
+static void object_fetch_forget(struct fetch *fetch)
+{
+    struct object *object = fetch->object;
+    struct fetch **link = &object->fetches;
+    while (*link != fetch) {
+        link = &(*link)->next;
+    }
+    *link = fetch->next;
+    free(fetch);
+    object_unreference(object);
+}
+
+/* A thread of the queue runs it. */
+static void object_fetch_work(struct work *work)
+{
+    struct fetch *fetch = (struct fetch *)work;
+    pthread_mutex_lock(&object_lock);
+    (void)object_fetch_run(fetch->object, fetch->first, fetch->count, NULL);
+    object_fetch_forget(fetch);
+    pthread_mutex_unlock(&object_lock);
+}
+
+/* The blocks are empty again, and those who wait for them read them themselves. */
+static void object_fetch_undo(struct fetch *fetch)
+{
+    for (uint64_t i = 0; i < fetch->count; i++) {
+        object_block_filled(fetch->object, fetch->first + i, false);
+    }
+    object_fetch_forget(fetch);
+    pthread_cond_broadcast(&object_changed);
+}
+
+/* Claims empty blocks from `first` on; *ret_full: there is no room for another one. */
+static uint64_t claim_run(struct object *object, uint64_t first, uint64_t count, bool *ret_full)
+{
+    uint64_t claimed = 0;
+    count = count < AHEAD_RUN_MAX ? count : AHEAD_RUN_MAX;
+    while (claimed < count && state_of(object, first + claimed) == BLOCK_EMPTY) {
+        if (!object_block_claim(object, first + claimed)) {
+            *ret_full = true;
+            break;
+        }
+        claimed++;
+    }
+    return claimed;
+}
+
+uint64_t object_fetch_ask(
+    struct object *object, uint64_t first, uint64_t count, enum work_rank rank, const void *reader)
+{
+    uint64_t done = 0;
+    bool full = false;
+    CADRE_ASSERT(first + count <= object->block_count);
+    while (done < count && !full) {
+        if (state_of(object, first + done) != BLOCK_EMPTY) {
+            done++;
+            continue;
+        }
+        struct fetch *fetch = fault_point("input.object") ? NULL : calloc(1, sizeof *fetch);
+        uint64_t claimed = fetch == NULL ? 0 : claim_run(object, first + done, count - done, &full);
+        if (claimed == 0) {
+            free(fetch);
+            break;
+        }
+        *fetch = (struct fetch){.work = {.run = object_fetch_work},
+            .object = object,
+            .first = first + done,
+            .count = claimed,
+            .reader = reader,
+            .next = object->fetches};
+        object->fetches = fetch;
+        object->references++;
+        if (!work_queue_add(&fetch->work, rank)) {
+            object_fetch_undo(fetch);
+            break;
+        }
+        done += claimed;
+    }
+    return done;
+}
+
+void object_fetch_cancel(struct object *object, const void *reader)
+{
+    struct fetch *next = NULL;
+    for (struct fetch *fetch = object->fetches; fetch != NULL; fetch = next) {
+        next = fetch->next;
+        if (fetch->reader == reader && work_queue_remove(&fetch->work)) {
+            object_fetch_undo(fetch);
+        }
+    }
+}
+
+static struct fetch *find_fetch(struct object *object, uint64_t number)
+{
+    struct fetch *fetch = object->fetches;
+    while (fetch != NULL && number - fetch->first >= fetch->count) {
+        fetch = fetch->next;
+    }
+    return fetch;
+}
+
+cadre_status object_fetch_wait(struct object *object, uint64_t number, struct cadre_error *error)
+{
+    struct fetch *fetch = find_fetch(object, number);
+    if (fetch != NULL && work_queue_remove(&fetch->work)) {
+        cadre_status status = object_fetch_run(object, fetch->first, fetch->count, error);
+        object_fetch_forget(fetch);
+        return status;
+    }
+    struct block_waiter waiter = {.number = number, .error = error, .next = object->waiters};
+    object->waiters = &waiter;
+    while (waiter.status == CADRE_OK && state_of(object, number) == BLOCK_FILLING) {
+        pthread_cond_wait(&object_changed, &object_lock);
+    }
+    struct block_waiter **link = &object->waiters;
+    while (*link != &waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter.next;
+    return waiter.status;
+}
+
+cadre_status object_fetch_block(struct object *object, uint64_t number, struct cadre_error *error)
+{
+    return object_fetch_run(object, number, 1, error);
+}
