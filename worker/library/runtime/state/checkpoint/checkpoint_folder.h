@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of checkpoints: "checkpoint-<position>.safetensors" and, written after it,
- * "checkpoint-<position>.json". It may have other users: only checkpoints whose manifest has the
- * name of the same run are removed, and unfinished files of dead writers. */
+ * The folder of checkpoints, or "s3://bucket/key" of an object store:
+ * "checkpoint-<position>.safetensors" and, written after it, "checkpoint-<position>.json". It may
+ * have other users: only checkpoints whose manifest has the name of the same run are removed, and
+ * unfinished files of dead writers. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 
