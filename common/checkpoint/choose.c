@@ -14,6 +14,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
 #include "common/checkpoint/content.h"
+#include "common/storage/ahead.h"
 #include "common/storage/storage.h"
 
 #define NAME_HEAD   "checkpoint-"
@@ -47,9 +48,25 @@ static cadre_status no_memory(struct cadre_error *error)
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to check a checkpoint");
 }
 
+/* A disk that cannot be read may work again, and an object that was written over meanwhile is looked
+ * at anew. */
+static cadre_status unreadable(cadre_status status, struct cadre_error *error)
+{
+    if (status == CADRE_DATA_LOSS) {
+        error->code = CADRE_UNAVAILABLE;
+        return CADRE_UNAVAILABLE;
+    }
+    return status;
+}
+
 static void object_close(struct storage_object **object)
 {
     storage_close(*object);
+}
+
+static void ahead_close(struct storage_ahead **ahead)
+{
+    storage_ahead_close(*ahead);
 }
 
 static cadre_status check_blocks(const struct storage_object *object,
@@ -57,13 +74,17 @@ static cadre_status check_blocks(const struct storage_object *object,
     struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *bytes = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
+    CADRE_CLEANUP(ahead_close) struct storage_ahead *ahead = NULL;
     if (bytes == NULL) {
         return no_memory(error);
     }
+    CADRE_TRY(storage_ahead_open(object, &ahead, error));
     for (size_t i = 0; i < content->block_count; i++) {
         const struct checkpoint_block *block = &content->blocks[i];
         struct sha256 made;
-        CADRE_TRY(storage_read(object, block->offset, bytes, (size_t)block->bytes, error));
+        cadre_status status =
+            storage_ahead_read(ahead, block->offset, bytes, (size_t)block->bytes, error);
+        CADRE_TRY(unreadable(status, error));
         CADRE_TRY(sha256_of(bytes, (size_t)block->bytes, &made, error));
         if (memcmp(made.bytes, block->sha256, sizeof made.bytes) != 0) {
             return cadre_error_set(error, CADRE_DATA_LOSS,
@@ -107,7 +128,7 @@ static cadre_status read_manifest(struct storage_client *client, const char *pat
         storage_get(client, path, LIMIT_MANIFEST_BYTES, ret_text, ret_size, error);
     return status == CADRE_NOT_FOUND
                ? cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", strrchr(path, '/') + 1)
-               : status;
+               : unreadable(status, error);
 }
 
 static cadre_status parse_manifest(const char *path, const char *text, size_t size,
@@ -246,6 +267,10 @@ static bool add_entry(void *user, const struct storage_entry *entry)
 /* A manifest and its tensors give the same position twice. */
 static cadre_status choose_list(const char *folder, struct found *found, struct cadre_error *error)
 {
+    struct stat status;
+    if (!storage_is_object(folder) && stat(folder, &status) != 0) {
+        return cadre_error_errno(error, errno, "cannot read the folder %s", folder);
+    }
     CADRE_TRY(storage_list(NULL, folder, NAME_HEAD, false, add_entry, found, error));
     if (found->no_memory) {
         return no_memory(error);

@@ -31,7 +31,8 @@ struct local_options {
     uint64_t checkpoint_every;     /* steps between checkpoints; 0: at the end and when the program
                                       requests one */
     uint32_t checkpoints_kept;     /* 0: the default */
-    const char *checkpoint_folder; /* made if absent; NULL: the tasks' output folders */
+    /* Made if absent, or "s3://bucket/key"; NULL: the tasks' output folders. */
+    const char *checkpoint_folder;
     struct port_range mesh_ports;  /* where tasks listen on loopback; zeroed: any */
     /* GPUs for the tasks, of those that are visible here: "all", "none" or a number; NULL: all. */
     const char *gpus;

@@ -27,7 +27,7 @@ WIRE = BASE + ["common/model/", "common/wire/"]
 PUBLIC = ["cadre/"]
 TRACE = ["worker/library/trace/trace.h"]
 CORE_STATE = MODEL + ["cadre/status.h", "coordinator/core/core.h", "coordinator/core/state/"]
-STATE_USES = BASE + PUBLIC + TRACE + ["common/model/", "common/checkpoint/", "worker/library/crash/crash.h",
+STATE_USES = BASE + PUBLIC + TRACE + ["common/model/", "common/checkpoint/", "common/storage/", "worker/library/crash/crash.h",
                               "worker/library/device/", "worker/library/input/", "worker/library/runtime/api/",
                               "worker/library/runtime/task/", "worker/library/runtime/strategy/",
                               "worker/library/runtime/replica/", "worker/library/runtime/regroup/",
@@ -44,7 +44,7 @@ LAYERS = {
     "common/model/": MODEL + ["cadre/status.h"],
     "common/base/": BASE,
     "common/gpus/": BASE + ["common/model/gpus.h", "common/gpus/"],
-    "common/checkpoint/": BASE + ["common/model/limits.h", "common/checkpoint/"],
+    "common/checkpoint/": BASE + ["common/model/limits.h", "common/storage/", "common/checkpoint/"],
     "common/wire/": WIRE,
     "common/tls/": BASE + ["common/tls/"],
     "common/rpc/": BASE + ["common/tls/", "common/rpc/"],
@@ -129,6 +129,7 @@ LAYERS = {
     "worker/host/probe/": BASE + ["common/gpus/", "worker/host/keeper/launch.h", "worker/host/isolate/",
                                   "worker/host/probe/"],
     "worker/host/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
+                                   "common/storage/storage.h",
                                    "common/gpus/pci_gpus.h", "worker/host/agent/agent.h",
                                    "worker/host/agent/orphans.h", "worker/host/probe/slot_gpus.h",
                                    "worker/host/probe/use_child.h",
@@ -255,6 +256,7 @@ LAYERS = {
                                                         "worker/library/runtime/task/",
                                                         "worker/library/runtime/cluster/"],
     "worker/library/runtime/program/": BASE + ["cadre/checkpoint.h", "common/model/limits.h", "common/checkpoint/",
+                                               "common/storage/storage.h",
                                                "worker/library/crash/crash.h",
                                                "worker/library/device/local_device.h", "worker/library/mesh/mesh.h",
                                                "worker/library/runtime/api/",
@@ -527,7 +529,7 @@ LAYERS = {
     "worker/library/runtime/task/embedded_core.c": MODEL + BASE + ["coordinator/core/core.h",
                                                                  "worker/library/runtime/task/"],
     # Above both: a cluster in one process, and the program that offers it beside the verbs for a real one.
-    "deploy/local/": WIRE + ["common/checkpoint/", "common/gpus/pci_gpus.h", "coordinator/engine/engine.h",
+    "deploy/local/": WIRE + ["common/checkpoint/", "common/storage/storage.h", "common/gpus/pci_gpus.h", "coordinator/engine/engine.h",
                              "coordinator/store/store.h", "worker/host/agent/agent.h", "worker/host/agent/orphans.h",
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.

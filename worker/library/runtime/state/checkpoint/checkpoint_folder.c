@@ -96,8 +96,8 @@ static bool is_temporary(const char *name)
                is_name(name + prefix, CHECKPOINT_TEXT_NAME, 1 + RANDOM_PART, &position));
 }
 
-/* An upload has no lock. One that began so long ago is taken for a dead writer's, whoever that was.
- */
+/* An upload has no lock. One that began so long ago is taken for a dead writer's, whose ever that
+ * was. */
 static void remove_stale_uploads(const char *folder)
 {
     struct cadre_error ignored;
@@ -256,15 +256,18 @@ cadre_status checkpoint_token_write(const char *folder, const char *run, struct 
                         : storage_put(NULL, path, run, strlen(run), error);
 }
 
-bool checkpoint_token_exists(const char *folder, const char *run)
+cadre_status checkpoint_token_find(const char *folder, const char *run, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = token_path(folder, run);
     CADRE_FREE_AT_EXIT char *text = NULL;
-    struct cadre_error ignored;
     size_t bytes = 0;
-    return path != NULL &&
-           storage_get(NULL, path, MANIFEST_RUN_BYTES, &text, &bytes, &ignored) == CADRE_OK &&
-           strcmp(text, run) == 0;
+    if (path == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    CADRE_TRY(storage_get(NULL, path, MANIFEST_RUN_BYTES, &text, &bytes, error));
+    return strcmp(text, run) == 0
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_NOT_FOUND, "%s is of another run", path);
 }
 
 void checkpoint_token_remove(const char *folder, const char *run)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "common/pure/object_path.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/replica/replica_pool.h"
@@ -56,12 +57,21 @@ static void checkpoint_probe_look(struct checkpointer *checkpointer, struct prob
 {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    if (try_folder(checkpointer, &probing->own) == CADRE_OK &&
-        !checkpoint_token_exists(checkpointer->folder, probing->run)) {
+    if (try_folder(checkpointer, &probing->own) != CADRE_OK) {
+        return;
+    }
+    cadre_status status =
+        checkpoint_token_find(checkpointer->folder, probing->run, &probing->own);
+    if (status == CADRE_NOT_FOUND) {
+        bool is_object = object_path_is(checkpointer->folder);
         cadre_error_set(&probing->own, CADRE_FAILED_PRECONDITION,
-            "on host '%s' the checkpoint folder '%s' is not that of the chief: a file "
-            "that it wrote there is missing; mount the same folder on all hosts",
-            host, checkpointer->folder);
+            "on host '%s' the checkpoint folder '%s' is not that of the chief: %s that it wrote "
+            "there is missing; %s",
+            host, checkpointer->folder, is_object ? "an object" : "a file",
+            is_object ? "give all tasks the same AWS_ENDPOINT_URL_S3 and credentials"
+                      : "mount the same folder on all hosts");
+    } else if (status != CADRE_OK) {
+        cadre_error_wrap(&probing->own, status, "on host '%s'", host);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "common/storage/ahead.h"
 #include "common/storage/storage.h"
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
 #include "worker/library/runtime/state/format/checkpoint_file.h"
@@ -23,6 +24,7 @@ struct checkpoint_reader {
     char *manifest;                   /* its path; or NULL */
     char *path;                       /* of the tensors */
     struct storage_object *object;    /* the same, open */
+    struct storage_ahead *ahead;      /* of it */
     struct safetensors_list list;
     size_t cursor;  /* where the last tensor was found, + 1 */
     char *block;    /* LIMIT_CHECKPOINT_BLOCK_BYTES */
@@ -37,7 +39,7 @@ static cadre_status read_file(struct checkpoint_reader *reader, uint64_t at, cha
     size_t bytes, struct cadre_error *error)
 {
     uint64_t begun_us = clock_monotonic_us();
-    CADRE_TRY(storage_read(reader->object, at, into, bytes, error));
+    CADRE_TRY(storage_ahead_read(reader->ahead, at, into, bytes, error));
     reading_add(&reader->reading, bytes, clock_monotonic_us() - begun_us);
     return CADRE_OK;
 }
@@ -173,6 +175,12 @@ const struct safetensors_list *checkpoint_reader_list(const struct checkpoint_re
 
 /* --- opening --- */
 
+static cadre_status open_object(struct checkpoint_reader *reader, struct cadre_error *error)
+{
+    CADRE_TRY(storage_open(NULL, reader->path, &reader->object, error));
+    return storage_ahead_open(reader->object, &reader->ahead, error);
+}
+
 /* A file of tensors alone has no position in an epoch. */
 static cadre_status read_manifest(
     const char *path, char **ret_text, size_t *ret_bytes, struct cadre_error *error)
@@ -233,7 +241,7 @@ static cadre_status read_header(
 static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_error *error)
 {
     const struct manifest_file *file = reader->file;
-    CADRE_TRY(storage_open(NULL, reader->path, &reader->object, error));
+    CADRE_TRY(open_object(reader, error));
     uint64_t size = storage_info_of(reader->object)->bytes;
     if (size != file->bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
@@ -266,7 +274,7 @@ static cadre_status open_alone(
     if (reader->path == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
     }
-    CADRE_TRY(storage_open(NULL, path, &reader->object, error));
+    CADRE_TRY(open_object(reader, error));
     cadre_status status = read_header(reader, storage_info_of(reader->object)->bytes, error);
     return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "%s", path);
 }
@@ -369,6 +377,7 @@ void checkpoint_reader_close(struct checkpoint_reader *reader)
         return;
     }
     reading_end(&reader->reading);
+    storage_ahead_close(reader->ahead);
     storage_close(reader->object);
     free(reader->list.entries);
     free(reader->block);

@@ -74,12 +74,14 @@ static cadre_status format_checkpoint_file_begin(
         "another process removes each temporary file that is made in %s", file->folder);
 }
 
-/* What a writer that died has left of the same object counts for nothing, and one that goes on
- * although it was replaced must not end it. */
+/* What a writer that died has left of the same object is ended, and so is the upload of one that
+ * goes on although it was replaced. Where that is not permitted the object is written all the same:
+ * an upload that is not finished is not seen. */
 static cadre_status begin_object(struct checkpoint_file *file, struct cadre_error *error)
 {
     uint32_t cleared = 0;
-    CADRE_TRY(storage_uploads_clear(NULL, file->path, INT64_MAX, &cleared, error));
+    struct cadre_error ignored;
+    (void)storage_uploads_clear(NULL, file->path, INT64_MAX, &cleared, &ignored);
     return storage_writer_open(NULL, file->path, &file->upload, error);
 }
 
