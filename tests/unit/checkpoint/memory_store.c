@@ -151,7 +151,7 @@ cadre_status storage_open(struct storage_client *client, const char *path,
     object->item = item;
     object->version = item->version;
     object->info.bytes = item->size;
-    snprintf(object->path, sizeof object->path, "%s", path);
+    strncpy(object->path, path, sizeof object->path - 1);
     *ret_object = object;
     return CADRE_OK;
 }
@@ -239,7 +239,7 @@ cadre_status storage_put(struct storage_client *client, const char *path, const 
     if (item == NULL) {
         item = find_item(NULL, false);
         assert_non_null(item);
-        snprintf(item->path, sizeof item->path, "%s", path);
+        strncpy(item->path, path, sizeof item->path - 1);
     }
     item->size = 0;
     item->version = ++versions;
@@ -268,11 +268,11 @@ cadre_status storage_upload_begin(struct storage_client *client, const char *pat
     struct storage_upload *upload = calloc(1, sizeof *upload);
     assert_non_null(item);
     assert_non_null(upload);
-    snprintf(item->path, sizeof item->path, "%s", path);
+    strncpy(item->path, path, sizeof item->path - 1);
     item->is_upload = true;
     item->name = ++names;
     upload->name = item->name;
-    snprintf(upload->path, sizeof upload->path, "%s", path);
+    strncpy(upload->path, path, sizeof upload->path - 1);
     memory_store.uploads++;
     *ret_upload = upload;
     return CADRE_OK;

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/pure/assert.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/base/disk.h"

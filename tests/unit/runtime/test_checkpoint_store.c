@@ -8,6 +8,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/model/limits.h"
+#include "common/pure/assert.h"
 #include "training.h"
 #include "tests/unit/checkpoint/memory_store.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which settings and credentials a job's check in an object store gets: its own, and no others. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/job_storage.h"
 
