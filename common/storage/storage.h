@@ -5,10 +5,11 @@
  *   "https://host/path"    an object that is read alone; "http://" too, for tests
  *   all else               a file
  *
- * Calls wait, for as long as `deadline_us` of the client says, and may come from any thread; each
- * holds one of the client's connections while it lasts. What may pass (a connection that breaks, a
- * body that ends early, 429, 500, 503) is repeated within that time, after pauses that grow, with
- * jitter; all else fails at once.
+ * Calls wait, and may come from any thread; each holds one of the client's connections while it
+ * lasts, and one that is large up to four, if they are free. What may pass (a connection that
+ * breaks, a body that ends early, 429, 500, 503) is repeated as long as `deadline_us` of the client
+ * says, after pauses that grow, with jitter; all else fails at once. A call that takes several
+ * requests (8 MiB of a read, a page of a list, a part) has that time for each.
  *
  * Errors name the path, what was asked for, and what to do:
  *   NOT_FOUND            no such object, or no such bucket
@@ -32,6 +33,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/storage/s3/variables.h"
 
 #define STORAGE_PATH_BYTES    (1024 + 64 + 8)   /* the longest key, the longest bucket, "s3://" */
 #define STORAGE_VERSION_BYTES 128               /* of an ETag */
@@ -43,12 +45,6 @@
 
 struct storage_client;
 
-/* Where settings and credentials come from: as environ, for the process's own. */
-struct storage_variables {
-    const char *(*find)(void *user, const char *name); /* NULL: it is not set */
-    void *user;
-};
-
 /* Zeroed: the defaults. */
 struct storage_options {
     /* NULL: the process's environment. AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION,
@@ -56,12 +52,12 @@ struct storage_options {
      * AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, AWS_CONTAINER_CREDENTIALS_FULL_URI (and
      * _RELATIVE_URI), AWS_EC2_METADATA_DISABLED, HOME: as Amazon's tools read them. */
     const struct storage_variables *variables;
-    uint64_t deadline_us; /* of one call, with what it repeats; 0: 60 s */
+    uint64_t deadline_us; /* of one request, with what it repeats; 0: 60 s */
     unsigned connections; /* at a time; more calls wait for one; 0: 32 */
     bool objects_only;    /* a path of a file is INVALID_ARGUMENT */
 };
 
-/* Reads the settings; the credentials are looked for with the first call that needs them, and
+/* The settings are read and the credentials looked for with the first call for an object, and these
  * renewed before they end. No network. On success the client is the caller's to close. */
 cadre_status storage_client_open(const struct storage_options *options,
     struct storage_client **ret_client, struct cadre_error *error);
@@ -126,7 +122,8 @@ struct storage_entry {
  * of the bytes of the key where it lies in a store, in no order where it is files: page by page as
  * the store gives it, so nothing is held. `deep`: all of it, without folders; else one level.
  * `each` returns false to end the list, which is no error. A store that gives the same page again
- * is DATA_LOSS. `starts` (NULL: all): only names that begin so. */
+ * is DATA_LOSS. `starts` (NULL: all): only names that begin so; there is no "/" in it. A folder
+ * that does not exist has nothing beneath it. */
 cadre_status storage_list(struct storage_client *client, const char *folder, const char *starts,
     bool deep, bool (*each)(void *user, const struct storage_entry *entry), void *user,
     struct cadre_error *error);

@@ -45,6 +45,10 @@ LAYERS = {
     "common/base/": BASE,
     "common/gpus/": BASE + ["common/model/gpus.h", "common/gpus/"],
     "common/checkpoint/": BASE + ["common/model/limits.h", "common/storage/", "common/checkpoint/"],
+    # The transport knows nothing of stores, nor the store's protocol of what is done with its answers.
+    "common/storage/": BASE + ["common/storage/"],
+    "common/storage/s3/": BASE + ["common/storage/s3/", "common/storage/transport/"],
+    "common/storage/transport/": BASE + ["common/storage/transport/"],
     "common/wire/": WIRE,
     "common/tls/": BASE + ["common/tls/"],
     "common/rpc/": BASE + ["common/tls/", "common/rpc/"],
@@ -617,7 +621,10 @@ FOREIGN = [
                  "tests/unit/input/", "tests/unit/series/version_1.c", "tests/fuzz/", "tests/bench/input/"]),
     (r"xxhash\.h$", ["worker/library/device/memory_hash.c", "coordinator/engine/history.c", "tests/unit/device/",
                     "tests/gpu/plugin/"]),
-    (r"openssl/", ["common/base/", "common/rpc/io_hooks.c", "common/tls/", "coordinator/daemon/",
+    (r"curl/", ["common/storage/transport/"]),
+    (r"expat\.h$", ["common/storage/s3/answers.c"]),
+    (r"openssl/", ["common/base/", "common/rpc/io_hooks.c", "common/storage/s3/etag.c",
+                   "common/storage/s3/secret.c", "common/storage/s3/sign.c", "common/tls/", "coordinator/daemon/",
                    "coordinator/engine/", "coordinator/store/", "worker/host/daemon/", "deploy/local/",
                    "worker/library/mesh/", "worker/library/runtime/cluster/cluster_greeting.c",
                    "worker/library/runtime/state/format/base64.c", "worker/library/runtime/task/session_key.c",
@@ -688,6 +695,7 @@ MACHINE_PATHS = r"(?<![\w.~-])/(?:work|root|home)/|/tmp/b-"
 
 # What lies below these folders is described by the README.md of the folder behind it.
 README_COVERS = {"proto/": "proto", "tests/unit/": "tests/unit", "common/include/": "common",
+                 "common/storage/": "common/storage",
                  "tests/gpu/standin/": "tests/gpu/standin",
                  "worker/library/mesh/": "worker/library/mesh", "worker/library/ps/": "worker/library/ps",
                  "worker/library/runtime/state/": "worker/library/runtime/state",
