@@ -121,7 +121,7 @@ cadre_status files_create_beside(
 }
 
 /* Puts it in place unless something is there. */
-static cadre_status place_absent(
+static cadre_status put_absent(
     int fd, const char *temporary, const char *path, bool *ret_was_there, struct cadre_error *error)
 {
     if (fault_point("file.fsync") || fsync(fd) != 0) {
@@ -161,7 +161,7 @@ cadre_status files_put(const char *path, const void *bytes, size_t size, bool *r
         return file_replace(fd, temporary, path, error); /* removes it on error */
     }
     if (status == CADRE_OK) {
-        status = place_absent(fd, temporary, path, ret_was_there, error);
+        status = put_absent(fd, temporary, path, ret_was_there, error);
     }
     unlink(temporary);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where data and state lie: files, and objects of an object store. One interface for both.
  *
- *   "s3://bucket/key"      an object store that speaks S3: Amazon's, Ceph's, Swift's, MinIO's, ...
+ *   "s3://bucket/key"      an object store, by S3's API: Amazon's, Ceph's, Swift's, MinIO's, ...
  *   "https://host/path"    an object that is read alone; "http://" too, for tests
  *   all else               a file
  *

@@ -9,9 +9,9 @@
 #include "common/base/thread.h"
 #include "common/pure/assert.h"
 
-#define SENDERS       4
-#define BUFFERS       (SENDERS + 1) /* one is being filled */
-#define PARTS_OF_SIZE 1000          /* then parts are twice as large */
+#define SENDERS            4
+#define BUFFERS            (SENDERS + 1) /* one is being filled */
+#define PART_COUNT_OF_SIZE 1000          /* then parts are twice as large */
 
 enum buffer_state { BUFFER_FREE, BUFFER_FULL, BUFFER_SENT };
 
@@ -29,7 +29,7 @@ struct storage_writer {
     struct storage_upload *upload; /* NULL: no part is full yet */
     struct buffer buffers[BUFFERS];
     struct buffer *filling; /* NULL: none */
-    uint32_t parts;         /* begun */
+    uint32_t part_count;    /* begun */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t senders[SENDERS];
@@ -52,7 +52,7 @@ static struct buffer *buffer_in(struct storage_writer *writer, enum buffer_state
     return NULL;
 }
 
-static void *send_parts(void *user)
+static void *send_buffers(void *user)
 {
     struct storage_writer *writer = user;
     pthread_mutex_lock(&writer->lock);
@@ -98,7 +98,7 @@ static cadre_status begin_upload(struct storage_writer *writer, struct cadre_err
     CADRE_TRY(storage_upload_begin(writer->client, writer->path, &writer->upload, error));
     int errnum = 0;
     while (writer->sender_count < SENDERS && errnum == 0) {
-        errnum = thread_start(&writer->senders[writer->sender_count], send_parts, writer);
+        errnum = thread_start(&writer->senders[writer->sender_count], send_buffers, writer);
         writer->sender_count += errnum == 0 ? 1 : 0;
     }
     return writer->sender_count > 0 ? CADRE_OK
@@ -110,13 +110,13 @@ static cadre_status begin_upload(struct storage_writer *writer, struct cadre_err
 
 static size_t part_bytes(uint32_t number)
 {
-    return STORAGE_PART_BYTES << (number - 1) / PARTS_OF_SIZE;
+    return STORAGE_PART_BYTES << (number - 1) / PART_COUNT_OF_SIZE;
 }
 
 /* Waits for a buffer that is free, and makes it the one that is filled. */
 static cadre_status take_buffer(struct storage_writer *writer, struct cadre_error *error)
 {
-    if (writer->parts == STORAGE_PARTS_MAX) {
+    if (writer->part_count == STORAGE_PARTS_MAX) {
         return cadre_error_set(error, CADRE_OUT_OF_RANGE, "%s is too large: an object has %d parts",
             writer->path, STORAGE_PARTS_MAX);
     }
@@ -126,7 +126,7 @@ static cadre_status take_buffer(struct storage_writer *writer, struct cadre_erro
         pthread_cond_wait(&writer->changed, &writer->lock);
     }
     pthread_mutex_unlock(&writer->lock);
-    size_t capacity = part_bytes(writer->parts + 1);
+    size_t capacity = part_bytes(writer->part_count + 1);
     if (buffer->capacity < capacity) {
         free(buffer->bytes);
         *buffer = (struct buffer){.bytes = malloc(capacity)};
@@ -137,7 +137,7 @@ static cadre_status take_buffer(struct storage_writer *writer, struct cadre_erro
             "no memory for %zu bytes of %s on their way", capacity, writer->path);
     }
     buffer->size = 0;
-    buffer->number = ++writer->parts;
+    buffer->number = ++writer->part_count;
     writer->filling = buffer;
     return CADRE_OK;
 }
@@ -254,7 +254,7 @@ cadre_status storage_writer_finish(struct storage_writer *writer, struct cadre_e
         if (status == CADRE_OK) {
             struct storage_upload *upload = writer->upload;
             writer->upload = NULL;
-            status = storage_upload_finish(upload, writer->parts, error);
+            status = storage_upload_finish(upload, writer->part_count, error);
         }
     }
     storage_writer_abort(writer);

@@ -739,6 +739,7 @@ FIXED_WORDS = [
     ("coordinator/daemon/pages/assets/pictures.css", ["border"], "the same property"),
     ("deploy/docs/style.css", ["border"], "the same property"),
     ("worker/host/daemon/options.c", ["nobody"], "the Unix user of that name"),
+    ("common/storage/transport/http_call.c", ["nobody"], "an option of libcurl"),
     ("worker/library/cluster/tf_config.c", ["line"], "a member of jansson's json_error_t"),
     ("tests/tidy/", ["told", "party", "let go", "fed", "nobody", "border"], "this table, and the test of the glossary"),
     ("LICENSE", ["party"], "the text of the licence"),

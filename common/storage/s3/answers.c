@@ -23,7 +23,7 @@ enum tag {
     ERROR_ROOT,
     LIST_ROOT,
     UPLOADS_ROOT,
-    PARTS_ROOT,
+    LIST_PARTS_ROOT,
     UPLOAD_ROOT,
     COMPLETED_ROOT,
     CONTENTS,
@@ -56,7 +56,7 @@ static const char *const tag_names[TAGS] = {
     [ERROR_ROOT] = "Error",
     [LIST_ROOT] = "ListBucketResult",
     [UPLOADS_ROOT] = "ListMultipartUploadsResult",
-    [PARTS_ROOT] = "ListPartsResult",
+    [LIST_PARTS_ROOT] = "ListPartsResult",
     [UPLOAD_ROOT] = "InitiateMultipartUploadResult",
     [COMPLETED_ROOT] = "CompleteMultipartUploadResult",
     [CONTENTS] = "Contents",
@@ -90,7 +90,7 @@ static const struct {
 } kinds[] = {
     [S3_ANSWER_LIST] = {LIST_ROOT, CONTENTS},
     [S3_ANSWER_UPLOADS] = {UPLOADS_ROOT, UPLOAD},
-    [S3_ANSWER_PARTS] = {PARTS_ROOT, PART},
+    [S3_ANSWER_PARTS] = {LIST_PARTS_ROOT, PART},
     [S3_ANSWER_UPLOAD] = {UPLOAD_ROOT, OTHER},
     [S3_ANSWER_COMPLETED] = {COMPLETED_ROOT, OTHER},
 };
@@ -345,6 +345,9 @@ static void XMLCALL on_start(void *user, const char *name, const char **attribut
     struct reader *reader = user;
     (void)attributes;
     enum tag tag = tag_of(name);
+    if (reader->fault != NULL) {
+        return;
+    }
     if (reader->depth == DEPTH_MAX) {
         stop(reader, "its elements are too deep");
         return;
@@ -369,6 +372,9 @@ static void XMLCALL on_end(void *user, const char *name)
 {
     struct reader *reader = user;
     (void)name;
+    if (reader->fault != NULL) { /* expat ends what it began, also after it was stopped */
+        return;
+    }
     CADRE_ASSERT(reader->depth > 0);
     reader->depth--;
     reader->text[reader->text_bytes] = '\0';
@@ -379,7 +385,7 @@ static void XMLCALL on_end(void *user, const char *name)
 static void XMLCALL on_text(void *user, const char *text, int length)
 {
     struct reader *reader = user;
-    if (reader->depth == 0 || reader->stack[reader->depth - 1] == OTHER) {
+    if (reader->fault != NULL || reader->depth == 0 || reader->stack[reader->depth - 1] == OTHER) {
         return;
     }
     if ((size_t)length >= TEXT_BYTES - reader->text_bytes) {

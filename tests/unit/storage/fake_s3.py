@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An object store in memory that speaks S3, checks signatures by code of its own, and does wrong what a test asks for.
+"""An object store in memory of S3, checks signatures by code of its own, and does wrong what a test asks for.
 
 usage: fake_s3.py [--tls CERT KEY]     prints its port and a newline; ends with the process that started it
 

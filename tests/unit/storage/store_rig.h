@@ -20,7 +20,7 @@ struct rig {
     struct storage_variables variables; /* the store's URL, the right keys, and those of `set` */
 };
 
-/* Starts the server; with certificates it speaks TLS, and rig_order() is not to be called. */
+/* Starts the server; with certificates by TLS, and rig_order() is not to be called. */
 void rig_start(struct rig *rig, const char *cert, const char *key);
 void rig_stop(struct rig *rig);
 /* Forgets objects, rules and counts, and what was set. */

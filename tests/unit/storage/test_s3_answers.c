@@ -226,6 +226,10 @@ static void hostile_documents(void **state)
         "is this an object store");
     assert_bad(
         S3_ANSWER_LIST, "<html></html>", CADRE_UNAVAILABLE, "another document than was asked for");
+    /* An element without content ends in the same step in which it is refused. */
+    assert_bad(S3_ANSWER_LIST, "<html/>", CADRE_UNAVAILABLE, "another document than was asked for");
+    assert_bad(S3_ANSWER_LIST, "<ListBucketResult><a><a><a><a><a><a><a><a/>", CADRE_UNAVAILABLE,
+        "too deep");
     assert_bad(S3_ANSWER_LIST, upload, CADRE_UNAVAILABLE, "another document than was asked for");
     assert_bad(S3_ANSWER_LIST, "{\"a\": 1}", CADRE_UNAVAILABLE, "cannot be read");
     assert_bad(S3_ANSWER_LIST, "<ListBucketResult><Contents/></ListBucketResult>",

@@ -303,7 +303,7 @@ static void an_instance_that_gives_none(void **state)
         cadre_status status;
         const char *part;
     } rows[] = {
-        {{{NULL}}, CADRE_UNAUTHENTICATED,
+        {{{.url = NULL}}, CADRE_UNAUTHENTICATED,
             "no credentials for the object store: AWS_ACCESS_KEY_ID is not set, the profile "
             "\"default\" has no keys in ~/.aws/credentials, no container's agent is set, and the "
             "instance's metadata does not answer: set AWS_ACCESS_KEY_ID and"},
