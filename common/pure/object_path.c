@@ -34,7 +34,8 @@ static const char *split(const char *path, const char **ret_key)
     for (size_t i = 0; i < length; i++) {
         bool two_dots = bucket[i] == '.' && bucket[i + 1] == '.';
         if ((!is_outer(bucket[i]) && bucket[i] != '-' && bucket[i] != '.') || two_dots) {
-            return "has a bucket whose name is not of small letters, digits, \"-\" and single \".\"";
+            return "has a bucket whose name is not of small letters, digits, \"-\" and single "
+                   "\".\"";
         }
     }
     return is_outer(bucket[0]) && is_outer(bucket[length - 1])

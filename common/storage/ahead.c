@@ -18,8 +18,8 @@ enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_READY };
 
 struct slot {
     enum slot_state state;
-    uint64_t piece; /* unless it is free */
-    char *bytes;    /* PIECE_BYTES; NULL: not used yet */
+    uint64_t piece;             /* unless it is free */
+    char *bytes;                /* PIECE_BYTES; NULL: not used yet */
     struct cadre_error failure; /* of the piece; code OK: it is there */
 };
 
@@ -68,8 +68,8 @@ static cadre_status fill(
             "no memory to read %s ahead: a piece has %zu bytes", storage_path_of(ahead->object),
             PIECE_BYTES);
     }
-    return storage_read(ahead->object, offset, slot->bytes,
-        left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, error);
+    return storage_read(
+        ahead->object, offset, slot->bytes, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, error);
 }
 
 static void *read_pieces(void *user)
@@ -157,8 +157,8 @@ static cadre_status await_piece(
     return slot->failure.code;
 }
 
-cadre_status storage_ahead_read(struct storage_ahead *ahead, uint64_t offset, void *to,
-    size_t bytes, struct cadre_error *error)
+cadre_status storage_ahead_read(
+    struct storage_ahead *ahead, uint64_t offset, void *to, size_t bytes, struct cadre_error *error)
 {
     char *into = to;
     if (!ahead->begun) {

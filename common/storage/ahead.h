@@ -13,7 +13,8 @@ struct storage_ahead;
 cadre_status storage_ahead_open(const struct storage_object *object,
     struct storage_ahead **ret_ahead, struct cadre_error *error);
 
-/* As storage_read. Any offset; one that is far from the last is read alone. What failed fails again.
+/* As storage_read. Any offset; one that is far from the last is read alone. What failed fails
+ * again.
  */
 cadre_status storage_ahead_read(struct storage_ahead *ahead, uint64_t offset, void *to,
     size_t bytes, struct cadre_error *error);

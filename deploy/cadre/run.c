@@ -92,10 +92,10 @@ static const struct option_row rows[] = {
         .help = "Their folder, or s3://BUCKET/KEY of an object store. Default: the tasks' output "
                 "folders."},
     {ROW(TEXT, "restore", restore_path, "PATH", NULL),
-        .help =
-            "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder; "
-            "either may be s3://BUCKET/KEY. Of a folder the newest whole one is taken, for all tasks, with a warning when a newer "
-            "one is damaged; it is read once more for that."},
+        .help = "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder; "
+                "either may be s3://BUCKET/KEY. Of a folder the newest whole one is taken, for all "
+                "tasks, with a warning when a newer "
+                "one is damaged; it is read once more for that."},
     {ROW(TEXT, "strategy", strategy, "NAME", NULL), .group = "The strategy",
         .choices = strategy_names,
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},

@@ -34,10 +34,9 @@ static cadre_status open_objects(
         length--;
     }
     checkpoints->folder = strndup(folder, length);
-    return checkpoints->folder != NULL
-               ? CADRE_OK
-               : cadre_error_set(
-                     error, CADRE_RESOURCE_EXHAUSTED, "no memory for the checkpoint folder");
+    return checkpoints->folder != NULL ? CADRE_OK
+                                       : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                             "no memory for the checkpoint folder");
 }
 
 cadre_status local_checkpoints_open(
@@ -77,8 +76,7 @@ static cadre_status add_path(struct local_checkpoints *checkpoints,
     if (known == NULL || path == NULL) {
         free(known);
         free(path);
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to record a checkpoint");
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to record a checkpoint");
     }
     known->path = path;
     memcpy(known->sha256, sha256, sizeof known->sha256);

@@ -313,10 +313,10 @@ cadre_status storage_upload_finish(
     struct storage_upload *upload, uint32_t count, struct cadre_error *error)
 {
     const struct item *item = find_upload(upload->name);
-    cadre_status status =
-        item == NULL ? cadre_error_set(error, CADRE_NOT_FOUND,
-                           "the upload of %s is not there any more", upload->path)
-                     : storage_put(NULL, upload->path, item->bytes, item->size, error);
+    cadre_status status = item == NULL
+                              ? cadre_error_set(error, CADRE_NOT_FOUND,
+                                    "the upload of %s is not there any more", upload->path)
+                              : storage_put(NULL, upload->path, item->bytes, item->size, error);
     CADRE_ASSERT(item == NULL || item->version == count);
     storage_upload_abort(upload);
     return status;

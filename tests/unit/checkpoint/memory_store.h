@@ -12,8 +12,8 @@ struct memory_store {
     unsigned reads_at_once; /* the most of them at one time */
     unsigned reads_wanted;  /* at one time: those behind the beginning wait for that, a minute */
     uint64_t read_bytes;
-    unsigned uploads;       /* that have begun and not ended */
-    const char *refused;    /* what begins so is PERMISSION_DENIED for all calls; NULL: nothing */
+    unsigned uploads;    /* that have begun and not ended */
+    const char *refused; /* what begins so is PERMISSION_DENIED for all calls; NULL: nothing */
     bool uploads_are_not_listed;   /* storage_uploads_clear is PERMISSION_DENIED */
     struct storage_client *client; /* of the last call */
 };

@@ -275,7 +275,8 @@ static void assert_checked(const struct sha256 *hash, cadre_status status, const
         assert_true(counts.whole_bytes > 0);
         assert_int_equal(counts.done_bytes, counts.whole_bytes);
     } else {
-        assert_error(checkpoint_check(NULL, path, hash->bytes, &counts, &error), status, &error, text);
+        assert_error(
+            checkpoint_check(NULL, path, hash->bytes, &counts, &error), status, &error, text);
     }
 }
 

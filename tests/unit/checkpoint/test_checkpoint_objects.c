@@ -170,9 +170,8 @@ static void another_one_is_named(void **state)
     memory_store_flip(FOLDER "/checkpoint-100.safetensors", 0);
     cadre_error_set(&error, CADRE_DATA_LOSS, "it is damaged");
     checkpoint_suggest_other(FOLDER "/checkpoint-100.json", &error);
-    assert_string_equal(error.text,
-        "it is damaged; the newest whole one beside it is " FOLDER
-        "/checkpoint-9.json: name that, or the folder " FOLDER);
+    assert_string_equal(error.text, "it is damaged; the newest whole one beside it is " FOLDER
+                                    "/checkpoint-9.json: name that, or the folder " FOLDER);
 }
 
 int main(void)

@@ -8,10 +8,10 @@
 #include "tests/lib/test.h"
 #include "tests/unit/checkpoint/memory_store.h"
 
-#define PATH   "s3://bucket/large"
-#define PIECE  ((size_t)4 << 20)
-#define BYTES  (11 * PIECE + 3)
-#define CHUNK  ((size_t)3 << 20)
+#define PATH  "s3://bucket/large"
+#define PIECE ((size_t)4 << 20)
+#define BYTES (11 * PIECE + 3)
+#define CHUNK ((size_t)3 << 20)
 
 static char *content; /* of the object */
 

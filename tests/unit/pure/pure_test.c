@@ -191,7 +191,8 @@ static const char *path_of_key(size_t bytes)
 static void object_paths_have_a_form(void **state)
 {
     (void)state;
-    static const char *const none[] = {"", "s3:", "s3:/b/k", "S3://b/k", "/s3://b/k", "https://h/k"};
+    static const char *const none[] = {
+        "", "s3:", "s3:/b/k", "S3://b/k", "/s3://b/k", "https://h/k"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         assert_false(object_path_is(none[i]));
     }
@@ -204,8 +205,8 @@ static void object_paths_have_a_form(void **state)
         {"s3://0123456789012345678901234567890123456789012345678901234567890123/k",
             "of 3 to 63 bytes"},
         {"s3://Bucket/k", "small letters"}, {"s3://b_cket/k", "small letters"},
-        {"s3://b..t/k", "single"},
-        {"s3://-bucket/k", "begin and end"}, {"s3://bucket./k", "begin and end"}};
+        {"s3://b..t/k", "single"}, {"s3://-bucket/k", "begin and end"},
+        {"s3://bucket./k", "begin and end"}};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         assert_true(object_path_is(paths[i].path));
         assert_fault(object_path_fault(paths[i].path), paths[i].fault);

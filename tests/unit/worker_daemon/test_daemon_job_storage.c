@@ -47,8 +47,7 @@ static const char *found(const char *name)
     return given.variables->find(given.variables->user, name);
 }
 
-static void open_with(
-    struct job_storage *storage, const char *const *environment, size_t count)
+static void open_with(struct job_storage *storage, const char *const *environment, size_t count)
 {
     struct cadre_error error = {0};
     const struct job_spec spec = {.environment = environment, .environment_count = count};
@@ -62,8 +61,8 @@ static void the_job_s_variables_count(void **state)
     (void)state;
     struct job_storage storage;
     static const char *const environment[] = {"AWS_ACCESS_KEY_ID=first", "AWS_REGION=eu-1",
-        "AWS_SECRET_ACCESS_KEY=a=b", "AWS_ACCESS_KEY_ID=second", "AWS_ENDPOINT_URL_S3=",
-        "AWS_REGIONAL=none", "OTHER=x"};
+        "AWS_SECRET_ACCESS_KEY=a=b", "AWS_ACCESS_KEY_ID=second",
+        "AWS_ENDPOINT_URL_S3=", "AWS_REGIONAL=none", "OTHER=x"};
     assert_int_equal(setenv("AWS_SESSION_TOKEN", "the daemon's", 1), 0);
     open_with(&storage, environment, CADRE_COUNT_OF(environment));
     assert_string_equal(found("AWS_ACCESS_KEY_ID"), "second");

@@ -248,8 +248,12 @@ static cadre_status find_shared(struct task_files *task, struct cadre_error *err
 static void check_shared(void *user)
 {
     struct restore *restore = user;
-    (void)checkpoint_check(restore->storage.client, restore->shared_path, restore->shared_sha256,
-        &restore->counts, &restore->error);
+    struct cadre_error error;
+    cadre_status status = checkpoint_check(restore->storage.client, restore->shared_path,
+        restore->shared_sha256, &restore->counts, &error);
+    if (status != CADRE_OK) {
+        restore->error = error;
+    }
 }
 
 /* Other faults than damage are reported by the task itself when it reads the checkpoint. */

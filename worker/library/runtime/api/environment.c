@@ -127,8 +127,8 @@ static cadre_status check_object_folder(const char *name, char *folder, struct c
 {
     const char *fault = object_folder_fault(folder);
     if (fault != NULL) {
-        return cadre_error_set(
-            error, CADRE_INVALID_ARGUMENT, "%s is '%.*s', which %s", name, VALUE_SHOWN, folder, fault);
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s is '%.*s', which %s", name,
+            VALUE_SHOWN, folder, fault);
     }
     for (size_t length = strlen(folder); folder[length - 1] == '/'; length--) {
         folder[length - 1] = '\0';

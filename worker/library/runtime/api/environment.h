@@ -143,8 +143,8 @@ struct environment {
     enum event_setting events;
     char events_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": in the output folder */
     bool backtrace;                               /* of a crash */
-    bool preemption;       /* SIGTERM is a notice */
-    int64_t daemon_pid;    /* 0: none */
+    bool preemption;                              /* SIGTERM is a notice */
+    int64_t daemon_pid;                           /* 0: none */
     bool daemon_returns;
     enum role role;       /* of this task; NONE: of no ps job */
     uint32_t index;       /* of its role */

@@ -34,10 +34,10 @@ static cadre_status check_numbers(
     const char *fault = options->directory != NULL && object_path_is(options->directory)
                             ? object_folder_fault(options->directory)
                             : NULL;
-    return fault == NULL ? CADRE_OK
-                         : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                               "the directory '%.200s' for checkpoints %s", options->directory,
-                               fault);
+    return fault == NULL
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "the directory '%.200s' for checkpoints %s", options->directory, fault);
 }
 
 /* Without slashes at the end of what is in an object store. */
