@@ -36,7 +36,7 @@ def secret():
 
 
 def check_secret(cluster, job):
-    """Nobody shows the job's credentials: what people see, what daemons log, what tasks print."""
+    """Nothing shows the job's credentials: what people see, what daemons log, what tasks print."""
     shown = [cluster.cadre(*arguments).stdout.decode() for arguments in (
         ("job", str(job)), ("job", str(job), "--json"), ("jobs", "--json"), ("history", str(job), "--json"),
         ("logs", str(job)), ("workers", "--json"))]
@@ -78,7 +78,7 @@ def test_a_damaged_object_is_not_the_end():
         published(learning, 16)
         damage(bucket, "run/checkpoint-16.safetensors")
         kill_all(learning.get())
-        shown = learning.until(lambda now: "again from the checkpoint of step 12" in now.message, "what it goes on from")
+        shown = learning.until(lambda now: "again from the checkpoint of step 12" in now.message, "the one before")
         check_in("the checkpoint of step 16 is damaged (block 1 of 1 of checkpoint-16.safetensors does not have its "
                  "hash)", shown.message, "what the job says")
         cluster.client.cancel(learning.job)

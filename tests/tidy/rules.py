@@ -27,8 +27,8 @@ WIRE = BASE + ["common/model/", "common/wire/"]
 PUBLIC = ["cadre/"]
 TRACE = ["worker/library/trace/trace.h"]
 CORE_STATE = MODEL + ["cadre/status.h", "coordinator/core/core.h", "coordinator/core/state/"]
-STATE_USES = BASE + PUBLIC + TRACE + ["common/model/", "common/checkpoint/", "common/storage/", "worker/library/crash/crash.h",
-                              "worker/library/device/", "worker/library/input/", "worker/library/runtime/api/",
+STATE_USES = BASE + PUBLIC + TRACE + ["common/model/", "common/checkpoint/", "common/storage/",
+                              "worker/library/crash/crash.h", "worker/library/device/", "worker/library/input/", "worker/library/runtime/api/",
                               "worker/library/runtime/task/", "worker/library/runtime/strategy/",
                               "worker/library/runtime/replica/", "worker/library/runtime/regroup/",
                               "worker/library/runtime/collectives/", "worker/library/runtime/variables/",
@@ -533,7 +533,8 @@ LAYERS = {
     "worker/library/runtime/task/embedded_core.c": MODEL + BASE + ["coordinator/core/core.h",
                                                                  "worker/library/runtime/task/"],
     # Above both: a cluster in one process, and the program that offers it beside the verbs for a real one.
-    "deploy/local/": WIRE + ["common/checkpoint/", "common/storage/storage.h", "common/gpus/pci_gpus.h", "coordinator/engine/engine.h",
+    "deploy/local/": WIRE + ["common/checkpoint/", "common/storage/storage.h", "common/gpus/pci_gpus.h",
+                             "coordinator/engine/engine.h",
                              "coordinator/store/store.h", "worker/host/agent/agent.h", "worker/host/agent/orphans.h",
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.

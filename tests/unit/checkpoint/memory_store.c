@@ -43,6 +43,13 @@ static uint64_t versions;
 static uint32_t names;
 static unsigned reading;
 
+static void set_path(char to[STORAGE_PATH_BYTES], const char *path)
+{
+    size_t length = strlen(path);
+    assert_true(length < STORAGE_PATH_BYTES);
+    memcpy(to, path, length + 1);
+}
+
 /* ---- for tests ---- */
 
 static void drop(struct item *item)
@@ -151,7 +158,7 @@ cadre_status storage_open(struct storage_client *client, const char *path,
     object->item = item;
     object->version = item->version;
     object->info.bytes = item->size;
-    strncpy(object->path, path, sizeof object->path - 1);
+    set_path(object->path, path);
     *ret_object = object;
     return CADRE_OK;
 }
@@ -239,7 +246,7 @@ cadre_status storage_put(struct storage_client *client, const char *path, const 
     if (item == NULL) {
         item = find_item(NULL, false);
         assert_non_null(item);
-        strncpy(item->path, path, sizeof item->path - 1);
+        set_path(item->path, path);
     }
     item->size = 0;
     item->version = ++versions;
@@ -268,11 +275,11 @@ cadre_status storage_upload_begin(struct storage_client *client, const char *pat
     struct storage_upload *upload = calloc(1, sizeof *upload);
     assert_non_null(item);
     assert_non_null(upload);
-    strncpy(item->path, path, sizeof item->path - 1);
+    set_path(item->path, path);
     item->is_upload = true;
     item->name = ++names;
     upload->name = item->name;
-    strncpy(upload->path, path, sizeof upload->path - 1);
+    set_path(upload->path, path);
     memory_store.uploads++;
     *ret_upload = upload;
     return CADRE_OK;

@@ -83,10 +83,10 @@ static void files_of_the_host_do_not(void **state)
 {
     (void)state;
     struct job_storage storage;
-    static const char *const environment[] = {"HOME=/root", "AWS_PROFILE=root",
-        "AWS_SHARED_CREDENTIALS_FILE=/root/.aws/credentials", "AWS_CONFIG_FILE=/root/.aws/config",
-        "AWS_WEB_IDENTITY_TOKEN_FILE=/root/token",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/root/token", "AWS_CA_BUNDLE=/dev/zero"};
+    static const char *const environment[] = {"HOME=/own", "AWS_PROFILE=root",
+        "AWS_SHARED_CREDENTIALS_FILE=/own/.aws/credentials", "AWS_CONFIG_FILE=/own/.aws/config",
+        "AWS_WEB_IDENTITY_TOKEN_FILE=/own/token",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/own/token", "AWS_CA_BUNDLE=/dev/zero"};
     static const char *const names[] = {"HOME", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE",
         "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
         "AWS_CA_BUNDLE"};
