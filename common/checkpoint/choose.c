@@ -48,8 +48,8 @@ static cadre_status no_memory(struct cadre_error *error)
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to check a checkpoint");
 }
 
-/* A disk that cannot be read may work again, and an object that was written over meanwhile is
- * looked at anew. */
+/* A disk that cannot be read may work again; an object may be whole that was written over
+ * meanwhile. */
 static cadre_status unreadable(cadre_status status, struct cadre_error *error)
 {
     if (status == CADRE_DATA_LOSS) {

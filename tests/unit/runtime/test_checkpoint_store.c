@@ -181,7 +181,7 @@ static cadre_status add_bytes(struct checkpoint_file *file, char byte)
     return checkpoint_file_add(file, bytes, sizeof bytes, &error);
 }
 
-/* It was killed in the middle: its upload stays, unseen, until somebody writes the same. */
+/* It was killed in the middle: its upload stays, unseen, until the same is written. */
 static void what_a_dead_writer_left_is_cleared(void **state)
 {
     (void)state;
