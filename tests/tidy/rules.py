@@ -28,11 +28,11 @@ PUBLIC = ["cadre/"]
 TRACE = ["worker/library/trace/trace.h"]
 CORE_STATE = MODEL + ["cadre/status.h", "coordinator/core/core.h", "coordinator/core/state/"]
 STATE_USES = BASE + PUBLIC + TRACE + ["common/model/", "common/checkpoint/", "common/storage/",
-                              "worker/library/crash/crash.h", "worker/library/device/", "worker/library/input/", "worker/library/runtime/api/",
-                              "worker/library/runtime/task/", "worker/library/runtime/strategy/",
-                              "worker/library/runtime/replica/", "worker/library/runtime/regroup/",
-                              "worker/library/runtime/collectives/", "worker/library/runtime/variables/",
-                              "worker/library/runtime/input/",
+                              "worker/library/crash/crash.h", "worker/library/device/", "worker/library/input/",
+                              "worker/library/runtime/api/", "worker/library/runtime/task/",
+                              "worker/library/runtime/strategy/", "worker/library/runtime/replica/",
+                              "worker/library/runtime/regroup/", "worker/library/runtime/collectives/",
+                              "worker/library/runtime/variables/", "worker/library/runtime/input/",
                               "worker/library/runtime/summaries/summaries.h"]
 
 # Folder -> what its files may include with quotes: no more than they do, and from other parts of the tree only the
