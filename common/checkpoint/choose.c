@@ -4,27 +4,35 @@
 #include "common/checkpoint/choose.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/checkpoint/content.h"
+#include "common/storage/ahead.h"
+#include "common/storage/storage.h"
 
-#define NAME_HEAD  "checkpoint-"
-#define NAME_BYTES 64
+#define NAME_HEAD   "checkpoint-"
+#define NAME_BYTES  64
+#define TEXT_END    ".json"
+#define TENSORS_END ".safetensors"
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path);
+    return length >= strlen(end) && strcmp(path + length - strlen(end), end) == 0;
+}
 
 bool checkpoint_is_folder(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return storage_is_object(path) ? !ends_with(path, TEXT_END) && !ends_with(path, TENSORS_END)
+                                   : stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 void checkpoint_choice_free(struct checkpoint_choice *choice)
@@ -40,14 +48,9 @@ static cadre_status no_memory(struct cadre_error *error)
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to check a checkpoint");
 }
 
-static char *path_of(const char *folder, const char *name)
-{
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
-}
-
-/* A disk that cannot be read may work again. */
-static cadre_status choose_unreadable(cadre_status status, struct cadre_error *error)
+/* A disk that cannot be read may work again; an object may be whole that was written over
+ * meanwhile. */
+static cadre_status unreadable(cadre_status status, struct cadre_error *error)
 {
     if (status == CADRE_DATA_LOSS) {
         error->code = CADRE_UNAVAILABLE;
@@ -56,42 +59,33 @@ static cadre_status choose_unreadable(cadre_status status, struct cadre_error *e
     return status;
 }
 
-/* Fewer bytes than the block has: the file is too short. */
-static cadre_status read_block(int fd, const struct checkpoint_content *content,
-    const struct checkpoint_block *block, char *into, size_t *ret_got, struct cadre_error *error)
+static void object_close(struct storage_object **object)
 {
-    *ret_got = 0;
-    while (*ret_got < block->bytes) {
-        ssize_t got = pread(fd, into + *ret_got, (size_t)block->bytes - *ret_got,
-            (off_t)(block->offset + *ret_got));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return choose_unreadable(
-                cadre_error_errno(error, errno, "cannot read %s", content->file_name), error);
-        }
-        if (got == 0) {
-            break;
-        }
-        *ret_got += (size_t)got;
-    }
-    return CADRE_OK;
+    storage_close(*object);
 }
 
-static cadre_status check_blocks(int fd, const struct checkpoint_content *content,
-    struct checkpoint_counts *counts, struct cadre_error *error)
+static void ahead_close(struct storage_ahead **ahead)
+{
+    storage_ahead_close(*ahead);
+}
+
+static cadre_status check_blocks(const struct storage_object *object,
+    const struct checkpoint_content *content, struct checkpoint_counts *counts,
+    struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *bytes = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
+    CADRE_CLEANUP(ahead_close) struct storage_ahead *ahead = NULL;
     if (bytes == NULL) {
         return no_memory(error);
     }
+    CADRE_TRY(storage_ahead_open(object, &ahead, error));
     for (size_t i = 0; i < content->block_count; i++) {
         const struct checkpoint_block *block = &content->blocks[i];
         struct sha256 made;
-        size_t got = 0;
-        CADRE_TRY(read_block(fd, content, block, bytes, &got, error));
-        CADRE_TRY(sha256_of(bytes, got, &made, error));
+        cadre_status status =
+            storage_ahead_read(ahead, block->offset, bytes, (size_t)block->bytes, error);
+        CADRE_TRY(unreadable(status, error));
+        CADRE_TRY(sha256_of(bytes, (size_t)block->bytes, &made, error));
         if (memcmp(made.bytes, block->sha256, sizeof made.bytes) != 0) {
             return cadre_error_set(error, CADRE_DATA_LOSS,
                 "block %zu of %zu of %s does not have its hash", i + 1, content->block_count,
@@ -102,38 +96,39 @@ static cadre_status check_blocks(int fd, const struct checkpoint_content *conten
     return CADRE_OK;
 }
 
-static cadre_status check_tensors(const char *folder, const struct checkpoint_content *content,
-    struct checkpoint_counts *counts, struct cadre_error *error)
+static cadre_status check_tensors(struct storage_client *client, const char *folder,
+    const struct checkpoint_content *content, struct checkpoint_counts *counts,
+    struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of(folder, content->file_name);
-    CADRE_CLOSE_AT_EXIT int fd = -1;
-    uint64_t size = 0;
+    CADRE_FREE_AT_EXIT char *path = storage_join(folder, content->file_name);
+    CADRE_CLEANUP(object_close) struct storage_object *object = NULL;
     if (path == NULL) {
         return no_memory(error);
     }
-    cadre_status status = file_open_regular(path, &fd, &size, error);
+    cadre_status status = storage_open(client, path, &object, error);
     if (status == CADRE_NOT_FOUND) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", content->file_name);
     }
     CADRE_TRY(status);
+    uint64_t size = storage_info_of(object)->bytes;
     if (size != content->file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s has %" PRIu64 " bytes, not the %" PRIu64 " of its manifest", content->file_name,
             size, content->file_bytes);
     }
     atomic_store(&counts->whole_bytes, content->file_bytes);
-    return check_blocks(fd, content, counts, error);
+    return check_blocks(object, content, counts, error);
 }
 
 /* DATA_LOSS: it is missing; *ret_text is the caller's to free. */
-static cadre_status read_manifest(
-    const char *path, char **ret_text, size_t *ret_size, struct cadre_error *error)
+static cadre_status read_manifest(struct storage_client *client, const char *path, char **ret_text,
+    size_t *ret_size, struct cadre_error *error)
 {
-    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, ret_text, ret_size, error);
-    if (status == CADRE_NOT_FOUND) {
-        return cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", strrchr(path, '/') + 1);
-    }
-    return status == CADRE_OK ? CADRE_OK : choose_unreadable(status, error);
+    cadre_status status =
+        storage_get(client, path, LIMIT_MANIFEST_BYTES, ret_text, ret_size, error);
+    return status == CADRE_NOT_FOUND
+               ? cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", strrchr(path, '/') + 1)
+               : unreadable(status, error);
 }
 
 static cadre_status parse_manifest(const char *path, const char *text, size_t size,
@@ -154,47 +149,48 @@ static cadre_status choose_check(
     CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
     size_t size = 0;
     snprintf(name, sizeof name, NAME_HEAD "%" PRIu64 ".json", position);
-    CADRE_FREE_AT_EXIT char *path = path_of(folder, name);
+    CADRE_FREE_AT_EXIT char *path = storage_join(folder, name);
     if (path == NULL) {
         return no_memory(error);
     }
-    CADRE_TRY(read_manifest(path, &text, &size, error));
+    CADRE_TRY(read_manifest(NULL, path, &text, &size, error));
     CADRE_TRY(parse_manifest(path, text, size, &content, error));
     if (content.position != position) {
         return cadre_error_set(
             error, CADRE_DATA_LOSS, "%s is of step %" PRIu64, name, content.position);
     }
     struct checkpoint_counts counts = {0};
-    CADRE_TRY(check_tensors(folder, &content, &counts, error));
+    CADRE_TRY(check_tensors(NULL, folder, &content, &counts, error));
     *ret_path = path;
     path = NULL;
     return CADRE_OK;
 }
 
 /* Of a checkpoint whose manifest is missing. */
-static bool tensors_exist(const char *path)
+static bool tensors_exist(struct storage_client *client, const char *path)
 {
-    static const char kind[] = ".json";
-    size_t length = strlen(path) - (sizeof kind - 1);
     CADRE_FREE_AT_EXIT char *tensors = NULL;
-    bool named = strlen(path) > sizeof kind && strcmp(path + length, kind) == 0;
-    if (!named || asprintf(&tensors, "%.*s.safetensors", (int)length, path) < 0) {
+    CADRE_CLEANUP(object_close) struct storage_object *object = NULL;
+    struct cadre_error ignored;
+    int stem = (int)(strlen(path) - strlen(TEXT_END));
+    if (!ends_with(path, TEXT_END) || asprintf(&tensors, "%.*s" TENSORS_END, stem, path) < 0) {
         tensors = NULL;
         return false;
     }
-    return access(tensors, F_OK) == 0;
+    return storage_open(client, tensors, &object, &ignored) == CADRE_OK;
 }
 
-cadre_status checkpoint_check(const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES],
-    struct checkpoint_counts *counts, struct cadre_error *error)
+cadre_status checkpoint_check(struct storage_client *client, const char *path,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], struct checkpoint_counts *counts,
+    struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *text = NULL;
     CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
     struct sha256 made;
     size_t size = 0;
     const char *slash = strrchr(path, '/');
-    cadre_status status = read_manifest(path, &text, &size, error);
-    if (status == CADRE_DATA_LOSS && !tensors_exist(path)) {
+    cadre_status status = read_manifest(client, path, &text, &size, error);
+    if (status == CADRE_DATA_LOSS && !tensors_exist(client, path)) {
         error->code = CADRE_NOT_FOUND;
         return CADRE_NOT_FOUND;
     }
@@ -207,7 +203,8 @@ cadre_status checkpoint_check(const char *path, const uint8_t manifest_sha256[LI
     }
     CADRE_TRY(parse_manifest(path, text, size, &content, error));
     CADRE_FREE_AT_EXIT char *folder = strndup(path, (size_t)(slash - path));
-    return folder != NULL ? check_tensors(folder, &content, counts, error) : no_memory(error);
+    return folder != NULL ? check_tensors(client, folder, &content, counts, error)
+                          : no_memory(error);
 }
 
 /* ---- those of a folder ---- */
@@ -216,6 +213,7 @@ struct found {
     uint64_t *positions;
     size_t count;
     size_t room;
+    bool no_memory;
 };
 
 /* "checkpoint-<position>.json", or ".safetensors". */
@@ -256,19 +254,26 @@ static int newest_first(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
+static bool add_entry(void *user, const struct storage_entry *entry)
+{
+    struct found *found = user;
+    const char *slash = strrchr(entry->path, '/');
+    uint64_t position;
+    bool named = !entry->is_folder && is_name(slash != NULL ? slash + 1 : entry->path, &position);
+    found->no_memory = named && !choose_add(found, position);
+    return !found->no_memory;
+}
+
 /* A manifest and its tensors give the same position twice. */
 static cadre_status choose_list(const char *folder, struct found *found, struct cadre_error *error)
 {
-    CADRE_CLEANUP(cadre_cleanup_dir) DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    uint64_t position;
-    if (dir == NULL) {
+    struct stat status;
+    if (!storage_is_object(folder) && stat(folder, &status) != 0) {
         return cadre_error_errno(error, errno, "cannot read the folder %s", folder);
     }
-    while ((entry = readdir(dir)) != NULL) {
-        if (is_name(entry->d_name, &position) && !choose_add(found, position)) {
-            return no_memory(error);
-        }
+    CADRE_TRY(storage_list(NULL, folder, NAME_HEAD, false, add_entry, found, error));
+    if (found->no_memory) {
+        return no_memory(error);
     }
     if (found->count > 0) {
         qsort(found->positions, found->count, sizeof *found->positions, newest_first);

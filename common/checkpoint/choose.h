@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether the files of a checkpoint are whole, and the newest whole one of a folder. Whole: its
- * manifest can be read, and every byte of its tensors has the hash in the manifest. Everything
- * is read, so one process of a job decides, once. */
+ * Whether the files of a checkpoint are whole, and the newest whole one of a folder, or of what
+ * begins with "s3://bucket/key/" in an object store (common/storage/storage.h). Whole: its manifest
+ * can be read, and every byte of its tensors has the hash in the manifest. Everything is read, so
+ * one process of a job decides, once. */
 #ifndef CADRE_CHECKPOINT_CHOOSE_H
 #define CADRE_CHECKPOINT_CHOOSE_H
 
@@ -12,6 +13,8 @@
 #include "common/base/error.h"
 #include "common/model/limits.h"
 
+struct storage_client;
+
 struct checkpoint_choice {
     uint64_t position;
     char *path; /* of its manifest, <folder>/checkpoint-<position>.json; owned */
@@ -20,7 +23,8 @@ struct checkpoint_choice {
     char note[LIMIT_TEXT_BYTES];
 };
 
-/* Whether `path` is a folder, or a link to one. */
+/* Whether `path` is a folder, or a link to one; of an object store: whether it names no file of a
+ * checkpoint. */
 bool checkpoint_is_folder(const char *path);
 
 /* Looks through "checkpoint-<step>.json" and ".safetensors", highest step first. NOT_FOUND:
@@ -41,12 +45,13 @@ struct checkpoint_counts {
     atomic_ullong whole_bytes; /* 0: not known yet */
 };
 
-/* Checks a published checkpoint, given by the path of its manifest and the hash of that:
- * everything is read, and counted in `counts`. DATA_LOSS: the manifest, the tensors or a byte of
- * them has changed, or one of the two is missing. NOT_FOUND: both are, as where a folder is not
- * mounted; UNAVAILABLE: it cannot be read now. */
-cadre_status checkpoint_check(const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES],
-    struct checkpoint_counts *counts, struct cadre_error *error);
+/* Checks a published checkpoint, given by the path of its manifest and the hash of that; `client`
+ * has the credentials for it (NULL: the process's). Everything is read, and counted in `counts`.
+ * DATA_LOSS: the manifest, the tensors or a byte of them has changed, or one of the two is missing.
+ * NOT_FOUND: both are, as where a folder is not mounted; UNAVAILABLE: it cannot be read now. */
+cadre_status checkpoint_check(struct storage_client *client, const char *path,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], struct checkpoint_counts *counts,
+    struct cadre_error *error);
 
 /* The checkpoint whose manifest is, or should be, at `path` was named and is not whole: adds to the
  * error which one beside it is, if there is one. Other errors than DATA_LOSS, NOT_FOUND and

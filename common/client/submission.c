@@ -305,7 +305,7 @@ static cadre_status check_checkpoint_folder(
     if (wrong != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "checkpoint folder \"%.200s\" %s: give a path that begins with \"/\" and that every "
-            "worker sees",
+            "worker sees, or s3://BUCKET/KEY",
             folder, wrong);
     }
     return CADRE_OK;

@@ -87,7 +87,8 @@ struct job_spec {
     uint64_t stall_us;
     uint64_t checkpoint_every; /* steps between checkpoints; 0: only at the end and when asked */
     uint32_t checkpoints_kept; /* newest that are kept; 0: LIMIT_CHECKPOINTS_KEPT_DEFAULT */
-    const char *checkpoint_folder; /* absolute, seen by all workers; "": in the coordinator */
+    /* Absolute, seen by all workers, or "s3://bucket/key"; "": in the coordinator. */
+    const char *checkpoint_folder;
     /* Goes on from the newest checkpoint of this job; 0: from the beginning. */
     struct job_id restore_from;
     uint64_t restore_step; /* not the newest, but that of this step; 0: the newest */

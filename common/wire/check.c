@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
+#include "common/pure/object_path.h"
 
 /* utf8_printable does not distinguish control characters from broken UTF-8; these are the control
  * characters: 1 byte less than 0x20 or 0x7f, U+0080 to U+009F, which are 0xc2 and one of 0x80 to
@@ -76,6 +77,10 @@ const char *check_environment(const char *entry)
 
 const char *check_folder(const char *path)
 {
+    if (object_path_is(path)) {
+        const char *fault = object_folder_fault(path);
+        return fault != NULL ? fault : check_printable(path);
+    }
     if (path[0] != '/') {
         return "is not an absolute path";
     }

@@ -17,7 +17,8 @@ const char *check_utf8(const char *text);
  */
 const char *check_environment(const char *entry);
 
-/* An absolute path without control characters and without a component "..". */
+/* An absolute path without control characters and without a component "..", or "s3://bucket/key"
+ * without control characters; the key may be missing. */
 const char *check_folder(const char *path);
 
 /* Two of `names` that cannot both be files of one folder: equal ones, or one that would be the

@@ -82,8 +82,9 @@ static const struct option_row rows[] = {
     {ROW(U64, "keep-checkpoints", checkpoints_kept, "N", "3"), .min = 1,
         .max = LIMIT_CHECKPOINTS_KEPT, .help = "Keep the newest so many."},
     {ROW(TEXT, "checkpoint-folder", checkpoint_folder, "PATH", NULL),
-        .help = "Where they go: an absolute path that every worker sees under this name. Default: "
-                "to the coordinator; `cadre get` fetches them."},
+        .help = "Where they go: an absolute path that every worker sees under this name, or "
+                "s3://BUCKET/KEY of an object store, for which the tasks have credentials. "
+                "Default: to the coordinator; `cadre get` fetches them."},
     {ROW(TEXT, "restore", restore, "JOB[@STEP]", NULL),
         .help =
             "Go on from the newest whole checkpoint of this job, or from that of a step, with as "

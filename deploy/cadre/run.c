@@ -89,12 +89,13 @@ static const struct option_row rows[] = {
     {ROW(U64, "keep-checkpoints", checkpoints_kept, "N", "3"), .min = 1,
         .max = LIMIT_CHECKPOINTS_KEPT, .help = "Keep the newest so many."},
     {ROW(TEXT, "checkpoint-folder", checkpoint_folder, "FOLDER", NULL),
-        .help = "Their folder. Default: the tasks' output folders."},
+        .help = "Their folder, or s3://BUCKET/KEY of an object store. Default: the tasks' output "
+                "folders."},
     {ROW(TEXT, "restore", restore_path, "PATH", NULL),
-        .help =
-            "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder. Of "
-            "a folder the newest whole one is taken, for all tasks, with a warning when a newer "
-            "one is damaged; it is read once more for that."},
+        .help = "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder; "
+                "either may be s3://BUCKET/KEY. Of a folder the newest whole one is taken, for all "
+                "tasks, with a warning when a newer "
+                "one is damaged; it is read once more for that."},
     {ROW(TEXT, "strategy", strategy, "NAME", NULL), .group = "The strategy",
         .choices = strategy_names,
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},

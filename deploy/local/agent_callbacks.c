@@ -120,7 +120,7 @@ static cadre_status look_at(struct local *local, const struct agent_start *start
     const uint8_t *sha256 = start->checkpoint.manifest_sha256;
     struct checkpoint_counts counts = {0};
     if (start->task.slot != 0 || memcmp(sha256, local->named, sizeof local->named) == 0 ||
-        checkpoint_check(path, sha256, &counts, error) != CADRE_DATA_LOSS) {
+        checkpoint_check(NULL, path, sha256, &counts, error) != CADRE_DATA_LOSS) {
         return CADRE_OK;
     }
     local->damaged_task = start->task;

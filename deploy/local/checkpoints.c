@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/checkpoint/choose.h"
 #include "common/checkpoint/content.h"
+#include "common/pure/object_path.h"
+#include "common/storage/storage.h"
 
 struct known_checkpoint {
     struct known_checkpoint *next;
@@ -20,12 +21,33 @@ struct known_checkpoint {
     char *path;
 };
 
+static cadre_status open_objects(
+    struct local_checkpoints *checkpoints, const char *folder, struct cadre_error *error)
+{
+    const char *fault = object_folder_fault(folder);
+    if (fault != NULL) {
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "the checkpoint folder '%.200s' %s", folder, fault);
+    }
+    size_t length = strlen(folder);
+    while (folder[length - 1] == '/') {
+        length--;
+    }
+    checkpoints->folder = strndup(folder, length);
+    return checkpoints->folder != NULL ? CADRE_OK
+                                       : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                             "no memory for the checkpoint folder");
+}
+
 cadre_status local_checkpoints_open(
     struct local_checkpoints *checkpoints, const char *folder, struct cadre_error *error)
 {
     *checkpoints = (struct local_checkpoints){0};
     if (folder == NULL) {
         return CADRE_OK;
+    }
+    if (object_path_is(folder)) {
+        return open_objects(checkpoints, folder, error);
     }
     CADRE_TRY(folder_make_durable(folder, 0755, error));
     checkpoints->folder = realpath(folder, NULL);
@@ -46,20 +68,28 @@ void local_checkpoints_close(struct local_checkpoints *checkpoints)
     *checkpoints = (struct local_checkpoints){0};
 }
 
-cadre_status local_checkpoints_add(struct local_checkpoints *checkpoints,
-    const uint8_t sha256[LIMIT_SHA256_BYTES], const char *folder, const char *name,
-    struct cadre_error *error)
+/* Takes `path` over; NULL: no memory. */
+static cadre_status add_path(struct local_checkpoints *checkpoints,
+    const uint8_t sha256[LIMIT_SHA256_BYTES], char *path, struct cadre_error *error)
 {
     struct known_checkpoint *known = calloc(1, sizeof *known);
-    if (known == NULL || asprintf(&known->path, "%s/%s", folder, name) < 0) {
+    if (known == NULL || path == NULL) {
         free(known);
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to record the checkpoint %s", name);
+        free(path);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to record a checkpoint");
     }
+    known->path = path;
     memcpy(known->sha256, sha256, sizeof known->sha256);
     known->next = checkpoints->known;
     checkpoints->known = known;
     return CADRE_OK;
+}
+
+cadre_status local_checkpoints_add(struct local_checkpoints *checkpoints,
+    const uint8_t sha256[LIMIT_SHA256_BYTES], const char *folder, const char *name,
+    struct cadre_error *error)
+{
+    return add_path(checkpoints, sha256, storage_join(folder, name), error);
 }
 
 cadre_status local_checkpoints_find(const struct local_checkpoints *checkpoints,
@@ -91,21 +121,24 @@ static cadre_status check_file(
     const char *manifest_path, const struct checkpoint_content *content, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = NULL;
-    struct stat status;
+    struct storage_object *object = NULL;
     int folder_bytes = (int)(strrchr(manifest_path, '/') - manifest_path);
     if (asprintf(&path, "%.*s/%s", folder_bytes, manifest_path, content->file_name) < 0) {
         path = NULL;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a checkpoint");
     }
-    if (stat(path, &status) != 0) {
-        return cadre_error_errno(error, errno,
+    cadre_status status = storage_open(NULL, path, &object, error);
+    if (status != CADRE_OK) {
+        return cadre_error_wrap(error, status,
             "the file %s of the manifest %s is not beside it: copy it there", content->file_name,
             manifest_path);
     }
-    if ((uint64_t)status.st_size != content->file_bytes) {
+    uint64_t bytes = storage_info_of(object)->bytes;
+    storage_close(object);
+    if (bytes != content->file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s has %lld bytes, and its manifest says %" PRIu64 ": it is not whole", path,
-            (long long)status.st_size, content->file_bytes);
+            "%s has %" PRIu64 " bytes, and its manifest says %" PRIu64 ": it is not whole", path,
+            bytes, content->file_bytes);
     }
     return CADRE_OK;
 }
@@ -113,7 +146,8 @@ static cadre_status check_file(
 static cadre_status read_named(struct local_checkpoints *checkpoints, const char *path,
     struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *absolute = realpath(path, NULL);
+    bool is_object = storage_is_object(path);
+    CADRE_FREE_AT_EXIT char *absolute = is_object ? strdup(path) : realpath(path, NULL);
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
     struct sha256 hash;
@@ -121,7 +155,7 @@ static cadre_status read_named(struct local_checkpoints *checkpoints, const char
     if (absolute == NULL) {
         return cadre_error_errno(error, errno, "cannot read the checkpoint %s", path);
     }
-    CADRE_TRY(file_read(absolute, LIMIT_MANIFEST_BYTES, &text, &size, error));
+    CADRE_TRY(storage_get(NULL, absolute, LIMIT_MANIFEST_BYTES, &text, &size, error));
     CADRE_TRY(sha256_of(text, size, &hash, error));
     if (checkpoint_content_read(text, size, &content, error) != CADRE_OK) {
         return cadre_error_wrap(error, error->code, "cannot go on from %s", path);
@@ -134,7 +168,7 @@ static cadre_status read_named(struct local_checkpoints *checkpoints, const char
     CADRE_TRY(status);
     const char *name = strrchr(absolute, '/') + 1;
     snprintf(ret_checkpoint->path, sizeof ret_checkpoint->path, "%s", name);
-    return local_checkpoints_add(checkpoints, hash.bytes, "", absolute + 1, error);
+    return add_path(checkpoints, hash.bytes, strdup(absolute), error);
 }
 
 cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const char *path,

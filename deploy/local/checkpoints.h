@@ -10,11 +10,13 @@
 struct known_checkpoint;
 
 struct local_checkpoints {
-    char *folder; /* of all tasks, absolute; NULL: each task's output folder */
+    /* Of all tasks, absolute, or "s3://bucket/key"; NULL: each task's output folder. */
+    char *folder;
     struct known_checkpoint *known;
 };
 
-/* Begins an empty table; `folder` may be NULL and is made if it does not exist. */
+/* Begins an empty table; `folder` may be NULL, or "s3://bucket/key", and is made if it does not
+ * exist. */
 cadre_status local_checkpoints_open(
     struct local_checkpoints *checkpoints, const char *folder, struct cadre_error *error);
 /* Frees the table; the files stay. */
@@ -29,7 +31,8 @@ cadre_status local_checkpoints_add(struct local_checkpoints *checkpoints,
 cadre_status local_checkpoints_find(const struct local_checkpoints *checkpoints,
     const struct checkpoint_ref *checkpoint, char **ret_path, struct cadre_error *error);
 
-/* Reads and records the checkpoint whose manifest the user named. NOT_FOUND, INVALID_ARGUMENT. */
+/* Reads and records the checkpoint whose manifest the user named: a file, or an object that this
+ * process has the credentials for. NOT_FOUND, INVALID_ARGUMENT. */
 cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const char *path,
     struct core_checkpoint *ret_checkpoint, struct cadre_error *error);
 

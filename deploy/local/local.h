@@ -28,11 +28,12 @@ struct local_options {
     /* How often it goes on after tasks failed by themselves; a task that failed is started
      * again. */
     uint32_t max_restarts;
-    uint64_t checkpoint_every;     /* steps between checkpoints; 0: at the end and when the program
-                                      requests one */
-    uint32_t checkpoints_kept;     /* 0: the default */
-    const char *checkpoint_folder; /* made if absent; NULL: the tasks' output folders */
-    struct port_range mesh_ports;  /* where tasks listen on loopback; zeroed: any */
+    uint64_t checkpoint_every; /* steps between checkpoints; 0: at the end and when the program
+                                  requests one */
+    uint32_t checkpoints_kept; /* 0: the default */
+    /* Made if absent, or "s3://bucket/key"; NULL: the tasks' output folders. */
+    const char *checkpoint_folder;
+    struct port_range mesh_ports; /* where tasks listen on loopback; zeroed: any */
     /* GPUs for the tasks, of those that are visible here: "all", "none" or a number; NULL: all. */
     const char *gpus;
     /* Manifest of the checkpoint to go on from, or a folder of which the newest whole one is taken;

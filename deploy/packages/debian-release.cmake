@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_WORKER_PACKAGE_SUGGESTS "cadre-cuda")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_SUGGESTS "cadre-cuda")
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
   "${runtime}, cadre-client ${same}, libc6-dev, libprotobuf-c-dev, libisal-dev, libxxhash-dev, libjansson-dev, \
-libssl-dev")
+libssl-dev, libcurl4-openssl-dev, libexpat1-dev")
 # For `cc fit.c $(pkg-config ...)` and the Makefiles of `cadre new`.
 set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "gcc | c-compiler, make, pkg-config")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "cmake")

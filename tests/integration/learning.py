@@ -165,6 +165,19 @@ class Learning(RunningJob):
         return state
 
 
+def first_logged(learning, lives):
+    """The least (epoch, step) that tasks of later lives than these logged."""
+    steps = []
+    for name in os.listdir(learning.folder):
+        slot, incarnation = (int(part) for part in name.split("-")[1:])
+        if incarnation > lives[slot]:
+            with open(os.path.join(learning.folder, name), encoding="utf-8") as file:
+                first = file.readline()
+                if first:
+                    steps.append(tuple(int(part) for part in first.partition(":")[0].split()))
+    return min(steps)
+
+
 def alone(*arguments):
     """The state that a learner by hand comes to: one task, one replica, no cluster."""
     with tempfile.TemporaryDirectory(prefix="cadre-alone-") as folder:

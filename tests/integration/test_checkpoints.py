@@ -11,26 +11,13 @@ import tempfile
 from checkpoints import EVERY, damage, published
 from client import FAILED, jobs_pb2
 from cluster import Cluster, trainer
-from learning import EPOCHS, FAST, FAST_WORKER, Learning, kill_all, tensors_of
+from learning import EPOCHS, FAST, FAST_WORKER, Learning, first_logged, kill_all, tensors_of
 from testing import check, check_equal, check_in, run, wait_for
 
 def shared_folder(cluster):
     folder = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)
     os.chmod(folder, 0o777)
     return folder
-
-
-def first_logged(learning, lives):
-    """The least (epoch, step) that tasks of later lives than these logged."""
-    steps = []
-    for name in os.listdir(learning.folder):
-        slot, incarnation = (int(part) for part in name.split("-")[1:])
-        if incarnation > lives[slot]:
-            with open(os.path.join(learning.folder, name), encoding="utf-8") as file:
-                first = file.readline()
-                if first:
-                    steps.append(tuple(int(part) for part in first.partition(":")[0].split()))
-    return min(steps)
 
 
 def test_resume_in_the_middle_of_an_epoch():

@@ -4,6 +4,7 @@
 
 packages_in_machine=systemd,systemd-sysv,dbus,procps,init-system-helpers,gcc,libc6-dev,cmake,ninja-build,pkg-config
 packages_in_machine+=,libprotobuf-c-dev,libisal-dev,libxxhash-dev,libjansson-dev,libssl-dev
+packages_in_machine+=,libcurl4-openssl-dev,libexpat1-dev
 packages_in_machine+=,libgrpc29,libuv1,libsqlite3-0,libopenblas-dev,libmicrohttpd12
 docker_program=/usr/bin/docker # Debian's, of the daemon's version
 

@@ -27,12 +27,12 @@ WIRE = BASE + ["common/model/", "common/wire/"]
 PUBLIC = ["cadre/"]
 TRACE = ["worker/library/trace/trace.h"]
 CORE_STATE = MODEL + ["cadre/status.h", "coordinator/core/core.h", "coordinator/core/state/"]
-STATE_USES = BASE + PUBLIC + TRACE + ["common/model/", "common/checkpoint/", "worker/library/crash/crash.h",
-                              "worker/library/device/", "worker/library/input/", "worker/library/runtime/api/",
-                              "worker/library/runtime/task/", "worker/library/runtime/strategy/",
-                              "worker/library/runtime/replica/", "worker/library/runtime/regroup/",
-                              "worker/library/runtime/collectives/", "worker/library/runtime/variables/",
-                              "worker/library/runtime/input/",
+STATE_USES = BASE + PUBLIC + TRACE + ["common/model/", "common/checkpoint/", "common/storage/",
+                              "worker/library/crash/crash.h", "worker/library/device/", "worker/library/input/",
+                              "worker/library/runtime/api/", "worker/library/runtime/task/",
+                              "worker/library/runtime/strategy/", "worker/library/runtime/replica/",
+                              "worker/library/runtime/regroup/", "worker/library/runtime/collectives/",
+                              "worker/library/runtime/variables/", "worker/library/runtime/input/",
                               "worker/library/runtime/summaries/summaries.h"]
 
 # Folder -> what its files may include with quotes: no more than they do, and from other parts of the tree only the
@@ -44,7 +44,7 @@ LAYERS = {
     "common/model/": MODEL + ["cadre/status.h"],
     "common/base/": BASE,
     "common/gpus/": BASE + ["common/model/gpus.h", "common/gpus/"],
-    "common/checkpoint/": BASE + ["common/model/limits.h", "common/checkpoint/"],
+    "common/checkpoint/": BASE + ["common/model/limits.h", "common/storage/", "common/checkpoint/"],
     # The transport knows nothing of stores, nor the store's protocol of what is done with its answers.
     "common/storage/": BASE + ["common/storage/"],
     "common/storage/s3/": BASE + ["common/storage/s3/", "common/storage/transport/"],
@@ -133,6 +133,7 @@ LAYERS = {
     "worker/host/probe/": BASE + ["common/gpus/", "worker/host/keeper/launch.h", "worker/host/isolate/",
                                   "worker/host/probe/"],
     "worker/host/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
+                                   "common/storage/storage.h",
                                    "common/gpus/pci_gpus.h", "worker/host/agent/agent.h",
                                    "worker/host/agent/orphans.h", "worker/host/probe/slot_gpus.h",
                                    "worker/host/probe/use_child.h",
@@ -265,6 +266,7 @@ LAYERS = {
                                                         "worker/library/runtime/task/",
                                                         "worker/library/runtime/cluster/"],
     "worker/library/runtime/program/": BASE + ["cadre/checkpoint.h", "common/model/limits.h", "common/checkpoint/",
+                                               "common/storage/storage.h",
                                                "worker/library/crash/crash.h",
                                                "worker/library/device/local_device.h", "worker/library/mesh/mesh.h",
                                                "worker/library/runtime/api/",
@@ -537,7 +539,8 @@ LAYERS = {
     "worker/library/runtime/task/embedded_core.c": MODEL + BASE + ["coordinator/core/core.h",
                                                                  "worker/library/runtime/task/"],
     # Above both: a cluster in one process, and the program that offers it beside the verbs for a real one.
-    "deploy/local/": WIRE + ["common/checkpoint/", "common/gpus/pci_gpus.h", "coordinator/engine/engine.h",
+    "deploy/local/": WIRE + ["common/checkpoint/", "common/storage/storage.h", "common/gpus/pci_gpus.h",
+                             "coordinator/engine/engine.h",
                              "coordinator/store/store.h", "worker/host/agent/agent.h", "worker/host/agent/orphans.h",
                              "worker/host/probe/slot_gpus.h", "deploy/local/"],
     # `cadre run` shows a job that no client asked for: the local cluster's.

@@ -11,6 +11,11 @@
  * only where one of these variables, CADRE_OUTPUT_DIR or CADRE_RESTORE is set, or cadre_save was
  * called: else a program leaves no files. With CADRE_CHECKPOINT_DIR alone they are all there.
  *
+ * Each path of checkpoints may be "s3://bucket/key" of an object store, which the program reaches
+ * with what Amazon's tools would find: AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID and the
+ * others of its environment (of a job: `cadre submit --env`), files in ~/.aws, or the metadata
+ * service of its host. A checkpoint is seen there when it is whole, and not before.
+ *
  * A job that is started from one (`cadre submit --restore`, `cadre run --restore`, by hand
  * CADRE_RESTORE) goes on in the middle of the epoch, with any number of tasks. It finds there all
  * variables and registered states that it makes, by name and of the same type and shape, or fails
@@ -44,7 +49,8 @@ extern "C" {
 /* Where checkpoints go, and how many are kept. Zeroed: as without a manager, but that a program
  * which is started by hand leaves its checkpoints in the output folder. */
 typedef struct cadre_checkpoint_options {
-    const char *directory; /* made if it is not there; NULL: the output folder */
+    /* Made if it is not there, or "s3://bucket/key"; NULL: the output folder. */
+    const char *directory;
     uint32_t max_to_keep;  /* 1 to 1000; 0: 3 */
     uint64_t every_steps;  /* 0: at the end, and by cadre_save (checkpoint_interval) */
     /* Goes on from the newest whole one in the directory, as with CADRE_RESTORE: in the middle of

@@ -162,8 +162,9 @@ typedef struct cadre_submit_options {
     uint64_t stall_us;
     uint64_t checkpoint_every; /* steps; 0: at its end, and when the program requests one */
     uint32_t checkpoints_kept; /* the newest so many; 0: 3 */
-    /* Where checkpoints go: an absolute path that every worker sees under this name. NULL: to the
-     * coordinator. */
+    /* Where checkpoints go: an absolute path that every worker sees under this name, or
+     * "s3://bucket/key", which the tasks reach with the credentials of the job's environment or of
+     * their hosts (cadre/checkpoint.h). NULL: to the coordinator. */
     const char *checkpoint_folder;
     uint64_t restore_from; /* go on from the newest checkpoint of this job; 0: from the beginning */
     uint64_t restore_step; /* with it: from that of this step, which must be kept; 0: the newest */

@@ -238,11 +238,14 @@ static cadre_status setting_of(const struct storage_variables *variables, enum s
     if (path == NULL) {
         return CADRE_OK;
     }
-    cadre_status status = s3_secret_file_read(path, S3_PROFILE_FILE_BYTES_MAX, &text, error);
+    struct cadre_error own = {0};
+    cadre_status status = s3_secret_file_read(path, S3_PROFILE_FILE_BYTES_MAX, &text, &own);
     if (status == CADRE_NOT_FOUND || s3_profile_is_hidden(variables, kind, status)) {
-        return CADRE_OK;
+        return CADRE_OK; /* and the caller's error is none */
     }
-    if (status == CADRE_OK) {
+    if (status != CADRE_OK) {
+        cadre_error_set(error, status, "%s", own.text);
+    } else {
         status = s3_profile_find(
             text.bytes, text.size, kind, s3_profile_name(variables), name, &value, NULL, error);
         if (status != CADRE_OK) {

@@ -16,6 +16,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "common/pure/object_path.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/disk.h"
 
@@ -111,10 +112,26 @@ static cadre_status read_manifest(const char *path, const struct core_checkpoint
     return check_manifest(path, *ret_text, *ret_size, checkpoint, error);
 }
 
+static bool is_in_store(const struct artifacts *artifacts, const struct core_checkpoint *checkpoint)
+{
+    return checkpoint->shared && object_path_is(artifacts->shared_folder);
+}
+
+static cadre_status lie_in_store(const struct artifacts *artifacts, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "the checkpoints of job %" PRIu64 " lie in the object store, at %s, for which the "
+        "coordinator has no credentials: copy them from there",
+        artifacts->job.n, artifacts->shared_folder);
+}
+
 static cadre_status read_content(const struct artifacts *artifacts,
     const struct core_checkpoint *checkpoint, struct checkpoint_content *ret_content,
     struct cadre_error *error)
 {
+    if (is_in_store(artifacts, checkpoint)) {
+        return lie_in_store(artifacts, error);
+    }
     CADRE_FREE_AT_EXIT char *path = path_of_manifest(artifacts, checkpoint);
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
@@ -356,6 +373,10 @@ char *artifacts_link_target(const char *path)
 cadre_status artifacts_none(
     const struct artifacts *artifacts, const char *name, struct cadre_error *error)
 {
+    size_t count = artifacts->count;
+    if (count > 0 && is_in_store(artifacts, &artifacts->items[count - 1])) {
+        return lie_in_store(artifacts, error);
+    }
     return cadre_error_set(error, CADRE_NOT_FOUND,
         "job %" PRIu64 " keeps no checkpoint file %s: see `cadre get %" PRIu64 " --list`",
         artifacts->job.n, name, artifacts->job.n);
@@ -369,6 +390,9 @@ cadre_status artifacts_find(const struct artifacts *artifacts, const char *name,
         const struct core_checkpoint *checkpoint = &artifacts->items[i];
         struct checkpoint_content content = {0};
         struct cadre_error why = {0};
+        if (is_in_store(artifacts, checkpoint)) {
+            continue;
+        }
         bool readable = read_content(artifacts, checkpoint, &content, &why) == CADRE_OK;
         bool is_manifest = strcmp(name, name_of(checkpoint->path)) == 0;
         cadre_status status = CADRE_NOT_FOUND;

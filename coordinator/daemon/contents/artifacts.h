@@ -77,7 +77,8 @@ char *artifacts_link_target(const char *path);
  * which the error names. */
 cadre_status artifacts_find(const struct artifacts *artifacts, const char *name,
     struct artifact_file *ret_file, struct cadre_error *error);
-/* NOT_FOUND: the job keeps no file `name`; also of one that went after artifacts_find(). */
+/* NOT_FOUND: the job keeps no file `name`; also of one that went after artifacts_find().
+ * FAILED_PRECONDITION names the object store where its checkpoints are. */
 cadre_status artifacts_none(
     const struct artifacts *artifacts, const char *name, struct cadre_error *error);
 

@@ -271,11 +271,12 @@ static void assert_checked(const struct sha256 *hash, cadre_status status, const
     struct checkpoint_counts counts = {0};
     test_path(path, folder, "checkpoint-100.json");
     if (status == CADRE_OK) {
-        assert_ok(checkpoint_check(path, hash->bytes, &counts, &error), &error);
+        assert_ok(checkpoint_check(NULL, path, hash->bytes, &counts, &error), &error);
         assert_true(counts.whole_bytes > 0);
         assert_int_equal(counts.done_bytes, counts.whole_bytes);
     } else {
-        assert_error(checkpoint_check(path, hash->bytes, &counts, &error), status, &error, text);
+        assert_error(
+            checkpoint_check(NULL, path, hash->bytes, &counts, &error), status, &error, text);
     }
 }
 

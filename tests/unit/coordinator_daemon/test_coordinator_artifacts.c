@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/pure/assert.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/base/disk.h"
@@ -281,6 +282,24 @@ static void a_shared_one_is_listed_where_it_can_be_read(void **state)
         "was changed since");
 }
 
+/* The coordinator has no credentials of a job. */
+static void one_in_an_object_store_is_named_by_its_place(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct artifact_file file;
+    struct core_checkpoint checkpoint = put_shared(test_temp_dir());
+    publish(&engine.jobs[0], &checkpoint);
+    engine.jobs[0].spec.checkpoint_folder = "s3://bucket/run 1";
+    assert_listed("");
+    const char *const wanted[] = {"c-10.json", "c-10.safetensors", "checkpoints", "other"};
+    for (size_t i = 0; i < CADRE_COUNT_OF(wanted); i++) {
+        assert_error(find_file(job_1, wanted[i], &file, &error), CADRE_FAILED_PRECONDITION, &error,
+            "the checkpoints of job 1 lie in the object store, at s3://bucket/run 1, for which the "
+            "coordinator has no credentials: copy them from there");
+    }
+}
+
 /* ---- references ---- */
 
 static cadre_status refer(
@@ -358,7 +377,8 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(a_part_counts_when_all_of_it_is_here),
         TEST(a_worker_names_only_what_it_has), TEST(a_part_is_not_believed_when_a_look_fails),
         TEST(each_kept_one_is_two_files), TEST(they_are_found_by_name),
-        TEST(a_shared_one_is_listed_where_it_can_be_read), TEST(an_output_may_refer_to_a_kept_one),
+        TEST(a_shared_one_is_listed_where_it_can_be_read),
+        TEST(one_in_an_object_store_is_named_by_its_place), TEST(an_output_may_refer_to_a_kept_one),
         TEST(a_reference_that_fails_is_not_there)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

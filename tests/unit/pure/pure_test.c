@@ -5,6 +5,7 @@
 #include "common/pure/heap.h"
 #include "common/pure/list.h"
 #include "common/pure/map.h"
+#include "common/pure/object_path.h"
 #include "common/pure/philox.h"
 #include "common/pure/prng.h"
 #include "common/pure/text.h"
@@ -167,10 +168,65 @@ static void philox_gives_the_known_answers(void **state)
     }
 }
 
+static void assert_fault(const char *fault, const char *expected)
+{
+    if (expected == NULL) {
+        assert_null(fault);
+    } else {
+        assert_non_null(fault);
+        assert_non_null(strstr(fault, expected));
+    }
+}
+
+/* "s3://bucket/" and a key of so many bytes. */
+static const char *path_of_key(size_t bytes)
+{
+    static char path[2048];
+    memcpy(path, "s3://bucket/", 12);
+    memset(path + 12, 'k', bytes);
+    path[12 + bytes] = '\0';
+    return path;
+}
+
+static void object_paths_have_a_form(void **state)
+{
+    (void)state;
+    static const char *const none[] = {
+        "", "s3:", "s3:/b/k", "S3://b/k", "/s3://b/k", "https://h/k"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        assert_false(object_path_is(none[i]));
+    }
+    static const struct {
+        const char *path;
+        const char *fault; /* of the bucket */
+    } paths[] = {{"s3://bucket/a key/\xc3\xa9+%", NULL}, {"s3://a.b-3/../x", NULL},
+        {"s3://", "names no bucket"}, {"s3:///key", "names no bucket"},
+        {"s3://ab/k", "of 3 to 63 bytes"},
+        {"s3://0123456789012345678901234567890123456789012345678901234567890123/k",
+            "of 3 to 63 bytes"},
+        {"s3://Bucket/k", "small letters"}, {"s3://b_cket/k", "small letters"},
+        {"s3://b..t/k", "single"}, {"s3://-bucket/k", "begin and end"},
+        {"s3://bucket./k", "begin and end"}};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_true(object_path_is(paths[i].path));
+        assert_fault(object_path_fault(paths[i].path), paths[i].fault);
+        assert_fault(object_folder_fault(paths[i].path), paths[i].fault);
+    }
+    assert_fault(object_path_fault("s3://bucket"), "has no key");
+    assert_fault(object_path_fault("s3://bucket/"), "has no key");
+    assert_fault(object_folder_fault("s3://bucket"), NULL);
+    assert_fault(object_folder_fault("s3://bucket/"), NULL);
+    assert_fault(object_path_fault(path_of_key(1024)), NULL);
+    assert_fault(object_path_fault(path_of_key(1025)), "over 1,024 bytes");
+    assert_fault(object_folder_fault(path_of_key(960)), NULL);
+    assert_fault(object_folder_fault(path_of_key(961)), "over 960 bytes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heap_gives_the_earliest),
+        cmocka_unit_test(object_paths_have_a_form),
         cmocka_unit_test(map_finds_what_was_added),
         cmocka_unit_test(list_keeps_its_order),
         cmocka_unit_test(text_is_cut_not_overrun),

@@ -136,6 +136,23 @@ static void malformed_settings_of_a_cluster_are_named(void **state)
     }
 }
 
+static void a_folder_may_be_in_an_object_store(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    static const char *const folders[][2] = {{"s3://bucket/run 1", "s3://bucket/run 1"},
+        {"s3://bucket/run//", "s3://bucket/run"}, {"s3://bucket/", "s3://bucket"}};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        setenv("CADRE_CHECKPOINT_DIR", folders[i][0], 1);
+        assert_ok(environment_read(&environment, &error), &error);
+        assert_string_equal(environment.checkpoint_folder, folders[i][1]);
+    }
+    setenv("CADRE_CHECKPOINT_DIR", "s3://", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_CHECKPOINT_DIR is 's3://', which names no bucket: write s3://BUCKET/KEY");
+}
+
 static void malformed_values_are_named(void **state)
 {
     (void)state;
@@ -423,6 +440,7 @@ int main(void)
         cmocka_unit_test_setup(a_daemon_says_it_all, clear),
         cmocka_unit_test_setup(a_cluster_by_hand_has_settings, clear),
         cmocka_unit_test_setup(malformed_settings_of_a_cluster_are_named, clear),
+        cmocka_unit_test_setup(a_folder_may_be_in_an_object_store, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
         cmocka_unit_test_setup(states_are_compared_as_asked, clear),
         cmocka_unit_test_setup(event_files_are_asked_for, clear),

@@ -43,12 +43,21 @@ static void job_spec_fields(void **state)
     BEND_SPEC(checkpoint_folder, "/a/..", INVALID, "has a component \"..\"");
     BEND_SPEC(checkpoint_folder, "/a/../b", INVALID, "has a component \"..\"");
     BEND_SPEC(checkpoint_folder, "/a\n", INVALID, "has a control character");
+    BEND_SPEC(checkpoint_folder, "s3://", INVALID,
+        "JobSpec.checkpoint_folder \"s3://\" names no bucket: write s3://BUCKET/KEY");
+    BEND_SPEC(checkpoint_folder, "s3://Bucket/a", INVALID, "has a bucket whose name is not of");
+    BEND_SPEC(checkpoint_folder, "s3://bucket/a\n", INVALID, "has a control character");
+    BEND_SPEC(checkpoint_folder, "https://host/a", INVALID, "is not an absolute path");
     name[LIMIT_NAME_BYTES - 1] = '\0';
     struct job_spec longest = sample_spec;
     longest.name = name;
     assert_ok(send_job_spec(&longest), &error);
-    longest.checkpoint_folder = "/a/..b/c../...";
-    assert_ok(send_job_spec(&longest), &error);
+    static const char *const good[] = {
+        "/a/..b/c../...", "s3://bucket", "s3://bucket/", "s3://bucket/a/../b c+%/"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        longest.checkpoint_folder = good[i];
+        assert_ok(send_job_spec(&longest), &error);
+    }
     free(name);
     char *folder = long_text(LIMIT_FILE_NAME_BYTES);
     folder[0] = '/';

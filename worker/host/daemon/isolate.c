@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/pure/object_path.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
 #include "worker/host/daemon/task_files.h"
@@ -70,11 +71,13 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* A folder that other hosts see: its files belong to one user on all hosts. */
+/* A folder that other hosts see: its files belong to one user on all hosts. An object store knows
+ * no such users. */
 static bool is_shared(const struct task_files *task)
 {
-    return task->spec->checkpoint_folder[0] != '\0' ||
-           (task->start->restores && task->start->checkpoint.shared);
+    const char *folder = task->spec->checkpoint_folder;
+    return !object_path_is(folder) &&
+           (folder[0] != '\0' || (task->start->restores && task->start->checkpoint.shared));
 }
 
 cadre_status isolate_enter(struct task_files *task, struct cadre_error *error)

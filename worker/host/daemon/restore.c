@@ -3,8 +3,8 @@
  * blocks are fetched by Agents.GetBlob, each is checked against its hash, and the file is
  * assembled in <task>/restore/. A content that was cut short by a broken link is fetched again
  * from its beginning. Of several tasks of a job that start here, one fetches and the others link
- * to its files. A checkpoint in a shared folder stays there; the first task's daemon checks
- * whether it is whole. */
+ * to its files. A checkpoint in a shared folder or an object store stays there; the first task's
+ * daemon checks whether it is whole, in a store with the job's credentials. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 
 #include "common/base/files.h"
 #include "common/checkpoint/choose.h"
+#include "common/storage/storage.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/fetch.h"
@@ -41,6 +42,7 @@ static void restore_free(struct restore *restore)
     free(restore->file);
     free(restore->link_source_folder);
     free(restore->shared_path);
+    job_storage_close(&restore->storage);
     free(restore->folder);
     free(restore);
 }
@@ -235,10 +237,8 @@ static cadre_status find_shared(struct task_files *task, struct cadre_error *err
 {
     const char *path = task->start->checkpoint.path;
     const char *folder = task->start->spec.checkpoint_folder;
-    int length = path[0] == '/' ? asprintf(&task->restore_path, "%s", path)
-                                : asprintf(&task->restore_path, "%s/%s", folder, path);
-    if (length < 0) {
-        task->restore_path = NULL;
+    task->restore_path = path[0] == '/' ? strdup(path) : storage_join(folder, path);
+    if (task->restore_path == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
     }
@@ -248,8 +248,12 @@ static cadre_status find_shared(struct task_files *task, struct cadre_error *err
 static void check_shared(void *user)
 {
     struct restore *restore = user;
-    (void)checkpoint_check(
-        restore->shared_path, restore->shared_sha256, &restore->counts, &restore->error);
+    struct cadre_error error;
+    cadre_status status = checkpoint_check(restore->storage.client, restore->shared_path,
+        restore->shared_sha256, &restore->counts, &error);
+    if (status != CADRE_OK) {
+        restore->error = error;
+    }
 }
 
 /* Other faults than damage are reported by the task itself when it reads the checkpoint. */
@@ -278,15 +282,26 @@ static bool wants_check(const struct task_files *task)
     return task->start->checkpoint.shared && task->ref.slot == 0;
 }
 
+/* What the check needs when the task is not there any more. */
+static cadre_status prepare_check(struct restore *restore, struct cadre_error *error)
+{
+    const struct task_files *task = restore->task;
+    memcpy(restore->shared_sha256, restore_wanted(restore)->manifest_sha256,
+        sizeof restore->shared_sha256);
+    restore->shared_path = strdup(task->restore_path);
+    if (restore->shared_path == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+    }
+    return storage_is_object(restore->shared_path)
+               ? job_storage_open(&restore->storage, task->spec, error)
+               : CADRE_OK;
+}
+
 static void daemon_restore_begin(struct task_files *task)
 {
     struct restore *restore = task->restore;
     if (wants_check(task)) {
-        memcpy(restore->shared_sha256, restore_wanted(restore)->manifest_sha256,
-            sizeof restore->shared_sha256);
-        restore->shared_path = strdup(task->restore_path);
-        if (restore->shared_path == NULL) {
-            cadre_error_set(&restore->error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+        if (prepare_check(restore, &restore->error) != CADRE_OK) {
             after_check(restore);
             return;
         }
@@ -343,6 +358,8 @@ void restore_cancel(struct task_files *task)
         rpc_call_cancel(restore->call);
     } else if (!restore->work.running) {
         restore_free(restore);
-    } /* else the thread's end does it */
+    } else { /* the thread's end does it */
+        job_storage_stop(&restore->storage);
+    }
     wake_waiting(task->daemon);
 }

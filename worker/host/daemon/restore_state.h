@@ -6,6 +6,7 @@
 #include "common/base/sha256.h"
 #include "common/checkpoint/content.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/job_storage.h"
 #include "worker/host/daemon/task_files.h"
 
 /* The file name of the manifest here. */
@@ -21,6 +22,7 @@ struct restore {
     bool linked;
     char *shared_path; /* of one in a shared folder, which is only checked: */
     uint8_t shared_sha256[LIMIT_SHA256_BYTES];
+    struct job_storage storage;  /* of one in an object store: with it */
     struct isolation_user owner; /* may read it */
     bool leads;                  /* it fetches; else it waits for a task that does */
     struct checkpoint_content content;

@@ -15,6 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/pure/object_path.h"
 #include "common/base/sha256.h"
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
@@ -129,7 +130,8 @@ static cadre_status make_folder(
 /* In a job whose checkpoint's folder is on all hosts: checks that this host has it. */
 static cadre_status check_shared(const struct task_files *task, struct cadre_error *error)
 {
-    if (!task->stage_in->shared || access(task->restore_path, F_OK) == 0) {
+    if (!task->stage_in->shared || object_path_is(task->restore_path) ||
+        access(task->restore_path, F_OK) == 0) {
         return CADRE_OK;
     }
     return cadre_error_errno(error, errno,

@@ -20,11 +20,13 @@
  *                       absent
  *     CADRE_TASK_FRAME  version of the daemon's frames
  *     CADRE_RESTORE     manifest of the checkpoint to go on from, or by hand a folder of which the
- *                       newest whole one is taken; absent: from the beginning
+ *                       newest whole one is taken; either may be in an object store; absent: from
+ *                       the beginning
  *     CADRE_CHECKPOINT_EVERY
  *                       steps between checkpoints; 0 or absent: only at the end and on demand
  *     CADRE_CHECKPOINT_DIR
- *                       folder for checkpoints on all hosts; absent: the output folder
+ *                       folder for checkpoints on all hosts, or "s3://bucket/key"; absent: the
+ *                       output folder
  *     CADRE_CHECKPOINTS_KEPT
  *                       how many are kept, default 3
  *
@@ -150,8 +152,8 @@ struct environment {
     enum event_setting events;
     char events_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": in the output folder */
     bool backtrace;                               /* of a crash */
-    bool preemption;       /* SIGTERM is a notice */
-    int64_t daemon_pid;    /* 0: none */
+    bool preemption;                              /* SIGTERM is a notice */
+    int64_t daemon_pid;                           /* 0: none */
     bool daemon_returns;
     enum role role;       /* of this task; NONE: of no ps job */
     uint32_t index;       /* of its role */

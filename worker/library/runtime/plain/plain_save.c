@@ -338,7 +338,9 @@ static cadre_status pass_and_write(
     }
     CADRE_TRY(plain_agree(passage->plain, &failure, error));
     if (passage->plain->roster.rank == 0) {
-        (void)write_state(passage, ret_part, &failure);
+        struct cadre_error own;
+        failure.code = write_state(passage, ret_part, &own);
+        failure = failure.code != CADRE_OK ? own : failure;
     }
     passage_drain(passage);
     if (passage->ended) {

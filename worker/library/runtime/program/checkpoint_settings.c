@@ -8,6 +8,7 @@
 
 #include "common/base/files.h"
 #include "common/checkpoint/choose.h"
+#include "common/pure/object_path.h"
 #include "worker/library/runtime/api/environment.h"
 #include "worker/library/runtime/api/show.h"
 
@@ -30,14 +31,33 @@ static cadre_status check_numbers(
             "the directory for checkpoints is to have a name of 1 to %d bytes",
             ENVIRONMENT_FOLDER_BYTES - 1);
     }
-    return CADRE_OK;
+    const char *fault = options->directory != NULL && object_path_is(options->directory)
+                            ? object_folder_fault(options->directory)
+                            : NULL;
+    return fault == NULL
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "the directory '%.200s' for checkpoints %s", options->directory, fault);
+}
+
+/* Without slashes at the end of what is in an object store. */
+static void copy_folder(const char *folder, char ret_folder[ENVIRONMENT_FOLDER_BYTES])
+{
+    size_t length = strlen(folder);
+    while (object_path_is(folder) && folder[length - 1] == '/') {
+        length--;
+    }
+    memcpy(ret_folder, folder, length);
+    ret_folder[length] = '\0';
 }
 
 static bool is_same_folder(const char *left, const char *right)
 {
     struct stat a;
     struct stat b;
-    return strcmp(left, right) == 0 || (stat(left, &a) == 0 && stat(right, &b) == 0 &&
+    char plain[ENVIRONMENT_FOLDER_BYTES];
+    copy_folder(right, plain);
+    return strcmp(left, plain) == 0 || (stat(left, &a) == 0 && stat(right, &b) == 0 &&
                                            a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
@@ -93,18 +113,18 @@ cadre_status checkpoint_settings_apply(struct environment *environment, bool clu
     const char *folder = from_environment ? environment->checkpoint_folder
                          : own            ? options->directory
                                           : environment->output_folder;
-    if (own) {
+    if (own && !object_path_is(folder)) {
         CADRE_TRY(folder_make(folder, 0777, error));
     }
     if (environment->restore_path[0] == '\0') {
         CADRE_TRY(find_first(folder, clustered, options->restore_or_initialize, &restores, error));
     }
     if (restores) {
-        memcpy(environment->restore_path, folder, strlen(folder) + 1);
+        copy_folder(folder, environment->restore_path);
         environment->checkpoint_own = true;
     }
     if (own) {
-        memcpy(environment->checkpoint_folder, folder, strlen(folder) + 1);
+        copy_folder(folder, environment->checkpoint_folder);
     }
     if (options->max_to_keep > 0 && getenv("CADRE_CHECKPOINTS_KEPT") == NULL) {
         environment->checkpoints_kept = options->max_to_keep;

@@ -4,17 +4,17 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/files.h"
 #include "common/checkpoint/choose.h"
 #include "common/checkpoint/content.h"
 #include "common/pure/assert.h"
+#include "common/storage/storage.h"
 
 cadre_status restore_position(const char *path, uint64_t *ret_position, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *text = NULL;
     CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
     size_t size = 0;
-    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, &text, &size, error);
+    cadre_status status = storage_get(NULL, path, LIMIT_MANIFEST_BYTES, &text, &size, error);
     if (status == CADRE_OK) {
         status = checkpoint_content_read(text, size, &content, error);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/object_path.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
@@ -225,7 +226,8 @@ static cadre_status export_target(const cadre_strategy *strategy, const char *pa
     const char *slash = strrchr(path, '/');
     const char *outputs = strategy->environment->output_folder;
     int length = slash == NULL ? 0 : (int)(slash - path);
-    int made = path[0] == '/'  ? asprintf(ret_folder, "%.*s", length == 0 ? 1 : length, path)
+    bool is_whole = path[0] == '/' || object_path_is(path);
+    int made = is_whole        ? asprintf(ret_folder, "%.*s", length == 0 ? 1 : length, path)
                : slash == NULL ? asprintf(ret_folder, "%s", outputs)
                                : asprintf(ret_folder, "%s/%.*s", outputs, length, path);
     *ret_name = slash == NULL ? path : slash + 1;
@@ -279,6 +281,11 @@ static cadre_status check_path(const char *path, struct cadre_error *error)
     size_t tail = sizeof kind - 1;
     bool named =
         length > tail && strcmp(path + length - tail, kind) == 0 && path[length - tail - 1] != '/';
+    const char *fault = named && object_path_is(path) ? object_path_fault(path) : NULL;
+    if (fault != NULL) {
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "cadre_export to '%.200s', which %s", path, fault);
+    }
     return named ? CADRE_OK
                  : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                        "cadre_export writes a file of tensors, and '%.200s' does not end with "

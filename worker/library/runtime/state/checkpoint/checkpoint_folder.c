@@ -15,16 +15,18 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/files.h"
+#include "common/base/clock.h"
 #include "common/model/limits.h"
 #include "common/pure/assert.h"
+#include "common/storage/storage.h"
 #include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/state/checkpoint/manifest.h"
 
-#define NAME_HEAD      "checkpoint-"
-#define RANDOM_PART    6 /* of mkostemp */
-#define POSITION_MAX   (LIMIT_POSITION - 1)
-#define FOLDER_AT_EXIT CADRE_CLEANUP(cadre_cleanup_dir)
+#define NAME_HEAD       "checkpoint-"
+#define RANDOM_PART     6 /* of mkostemp */
+#define POSITION_MAX    (LIMIT_POSITION - 1)
+#define STALE_UPLOAD_US INT64_C(86400000000) /* a day */
+#define FOLDER_AT_EXIT  CADRE_CLEANUP(cadre_cleanup_dir)
 
 void checkpoint_name(uint64_t position, const char *kind, char ret_name[CHECKPOINT_NAME_BYTES])
 {
@@ -47,15 +49,30 @@ static bool is_name(const char *name, const char *kind, size_t tail_bytes, uint6
     return strncmp(name, whole, strlen(whole)) == 0 && strlen(name) == strlen(whole) + tail_bytes;
 }
 
-static char *path_of(const char *folder, const char *name)
+/* It may be written, and removed. */
+static cadre_status check_objects(const char *folder, struct cadre_error *error)
 {
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+    char name[CHECKPOINT_NAME_BYTES];
+    snprintf(name, sizeof name, ".cadre-%" PRIx64, clock_wall_us());
+    CADRE_FREE_AT_EXIT char *path = storage_join(folder, name);
+    if (path == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    cadre_status status = storage_put(NULL, path, "", 0, error);
+    if (status == CADRE_OK) {
+        status = storage_remove(NULL, path, error);
+    }
+    return status == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_wrap(error, status, "no checkpoint can be written to %s", folder);
 }
 
 cadre_status checkpoint_folder_check(const char *folder, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of(folder, ".cadre-XXXXXX");
+    if (storage_is_object(folder)) {
+        return check_objects(folder, error);
+    }
+    CADRE_FREE_AT_EXIT char *path = storage_join(folder, ".cadre-XXXXXX");
     if (path == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
     }
@@ -79,8 +96,25 @@ static bool is_temporary(const char *name)
                is_name(name + prefix, CHECKPOINT_TEXT_NAME, 1 + RANDOM_PART, &position));
 }
 
+/* An upload has no lock. One that began so long ago is taken for a dead writer's, whose ever that
+ * was. */
+static void remove_stale_uploads(const char *folder)
+{
+    struct cadre_error ignored;
+    uint32_t count = 0;
+    CADRE_FREE_AT_EXIT char *start = storage_join(folder, NAME_HEAD);
+    if (start != NULL) {
+        (void)storage_uploads_clear(
+            NULL, start, (int64_t)clock_wall_us() - STALE_UPLOAD_US, &count, &ignored);
+    }
+}
+
 void checkpoint_folder_remove_stale(const char *folder)
 {
+    if (storage_is_object(folder)) {
+        remove_stale_uploads(folder);
+        return;
+    }
     FOLDER_AT_EXIT DIR *dir = opendir(folder);
     const struct dirent *entry;
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
@@ -99,10 +133,12 @@ void checkpoint_folder_remove_stale(const char *folder)
 
 static bool is_of(const char *folder, const char *name, const char *run, uint64_t position)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of(folder, name);
+    CADRE_FREE_AT_EXIT char *path = storage_join(folder, name);
     CADRE_FREE_AT_EXIT char *text = NULL;
+    struct cadre_error ignored;
     size_t bytes = 0;
-    return path != NULL && file_read(path, LIMIT_MANIFEST_BYTES, &text, &bytes, NULL) == CADRE_OK &&
+    return path != NULL &&
+           storage_get(NULL, path, LIMIT_MANIFEST_BYTES, &text, &bytes, &ignored) == CADRE_OK &&
            manifest_is_of(text, bytes, run, position);
 }
 
@@ -113,35 +149,54 @@ static int newest_first(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
+struct manifests {
+    uint64_t published;
+    uint64_t *positions;
+    size_t count;
+    size_t room;
+    bool no_memory;
+};
+
+static bool add_manifest(void *user, const struct storage_entry *entry)
+{
+    struct manifests *list = user;
+    const char *slash = strrchr(entry->path, '/');
+    const char *name = slash != NULL ? slash + 1 : entry->path;
+    uint64_t position;
+    if (entry->is_folder || !is_name(name, CHECKPOINT_TEXT_NAME, 0, &position) ||
+        position > list->published) {
+        return true;
+    }
+    if (list->count == list->room) {
+        size_t room = list->room == 0 ? 64 : list->room * 2;
+        uint64_t *grown = realloc(list->positions, room * sizeof *grown);
+        if (grown == NULL) {
+            list->no_memory = true;
+            return false;
+        }
+        list->positions = grown;
+        list->room = room;
+    }
+    list->positions[list->count++] = position;
+    return true;
+}
+
 /* The positions of all manifests up to `published`, newest first. *ret_positions is the caller's to
- * free. */
+ * free, also on failure. */
 static cadre_status list_manifests(const char *folder, uint64_t published, uint64_t **ret_positions,
     size_t *ret_count, struct cadre_error *error)
 {
-    FOLDER_AT_EXIT DIR *dir = opendir(folder);
-    if (dir == NULL) {
-        return cadre_error_errno(error, errno, "cannot read the folder %s", folder);
+    struct manifests list = {.published = published};
+    cadre_status status = storage_list(NULL, folder, NAME_HEAD, false, add_manifest, &list, error);
+    *ret_positions = list.positions;
+    *ret_count = list.count;
+    CADRE_TRY(status);
+    if (list.no_memory) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of checkpoints");
     }
-    size_t room = 0;
-    const struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
-        uint64_t position;
-        if (!is_name(entry->d_name, CHECKPOINT_TEXT_NAME, 0, &position) || position > published) {
-            continue;
-        }
-        if (*ret_count == room) {
-            room = room == 0 ? 64 : room * 2;
-            uint64_t *grown = realloc(*ret_positions, room * sizeof *grown);
-            if (grown == NULL) {
-                return cadre_error_set(
-                    error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of checkpoints");
-            }
-            *ret_positions = grown;
-        }
-        (*ret_positions)[(*ret_count)++] = position;
-    }
-    if (*ret_count > 0) {
-        qsort(*ret_positions, *ret_count, sizeof **ret_positions, newest_first);
+    if (list.count > 0) {
+        qsort(list.positions, list.count, sizeof *list.positions, newest_first);
     }
     return CADRE_OK;
 }
@@ -189,30 +244,37 @@ cadre_status checkpoint_folder_prune(const char *folder, const char *run, uint64
 static char *token_path(const char *folder, const char *run)
 {
     CADRE_ASSERT(run[0] != '\0');
-    char *path = NULL;
-    return asprintf(&path, "%s/.cadre-%s", folder, run) < 0 ? NULL : path;
+    char name[CHECKPOINT_NAME_BYTES];
+    snprintf(name, sizeof name, ".cadre-%s", run);
+    return storage_join(folder, name);
 }
 
 cadre_status checkpoint_token_write(const char *folder, const char *run, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = token_path(folder, run);
     return path == NULL ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path")
-                        : file_write_atomic(path, run, strlen(run), 0644, error);
+                        : storage_put(NULL, path, run, strlen(run), error);
 }
 
-bool checkpoint_token_exists(const char *folder, const char *run)
+cadre_status checkpoint_token_find(const char *folder, const char *run, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = token_path(folder, run);
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t bytes = 0;
-    return path != NULL && file_read(path, MANIFEST_RUN_BYTES, &text, &bytes, NULL) == CADRE_OK &&
-           strcmp(text, run) == 0;
+    if (path == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    CADRE_TRY(storage_get(NULL, path, MANIFEST_RUN_BYTES, &text, &bytes, error));
+    return strcmp(text, run) == 0
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_NOT_FOUND, "%s is of another run", path);
 }
 
 void checkpoint_token_remove(const char *folder, const char *run)
 {
     CADRE_FREE_AT_EXIT char *path = token_path(folder, run);
+    struct cadre_error ignored;
     if (path != NULL) {
-        unlink(path);
+        (void)storage_remove(NULL, path, &ignored);
     }
 }

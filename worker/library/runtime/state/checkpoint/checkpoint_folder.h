@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of checkpoints: "checkpoint-<position>.safetensors" and, written after it,
- * "checkpoint-<position>.json". It may have other users: only checkpoints whose manifest has the
- * name of the same run are removed, and unfinished files of dead writers. */
+ * The folder of checkpoints, or "s3://bucket/key" of an object store:
+ * "checkpoint-<position>.safetensors" and, written after it, "checkpoint-<position>.json". It may
+ * have other users: only checkpoints whose manifest has the name of the same run are removed, and
+ * unfinished files of dead writers. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 
@@ -37,8 +38,8 @@ cadre_status checkpoint_folder_list(const char *folder, const char *run, uint64_
 /* Writes a small file that all with the same folder can read: the name of the run, in a file named
  * after it. */
 cadre_status checkpoint_token_write(const char *folder, const char *run, struct cadre_error *error);
-/* Whether the token of that run is in the folder. */
-bool checkpoint_token_exists(const char *folder, const char *run);
+/* OK: the token of that run is in the folder. NOT_FOUND: it is not, or is another one. */
+cadre_status checkpoint_token_find(const char *folder, const char *run, struct cadre_error *error);
 /* Removes it, as far as possible. */
 void checkpoint_token_remove(const char *folder, const char *run);
 

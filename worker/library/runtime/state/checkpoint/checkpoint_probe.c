@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "common/pure/object_path.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/replica/replica_pool.h"
@@ -23,15 +24,18 @@ struct probing {
     int64_t blind; /* one more than the highest rank that does not find the token; or 0 */
 };
 
+/* `error` is set on a failure alone: its code is looked at. */
 static cadre_status try_folder(const struct checkpointer *checkpointer, struct cadre_error *error)
 {
     char host[256] = "";
+    struct cadre_error own;
     cadre_status status =
-        checkpointer->asked ? checkpoint_folder_check(checkpointer->folder, error) : CADRE_OK;
+        checkpointer->asked ? checkpoint_folder_check(checkpointer->folder, &own) : CADRE_OK;
     if (status == CADRE_OK) {
         return CADRE_OK;
     }
     gethostname(host, sizeof host - 1);
+    *error = own;
     cadre_error_wrap(error, status, "on host '%s'", host);
     size_t length = strlen(error->text);
     snprintf(error->text + length, sizeof error->text - length, "; set %s to another one",
@@ -46,8 +50,10 @@ static void checkpoint_probe_prepare(struct checkpointer *checkpointer, struct p
     if (status == CADRE_OK) {
         status = try_folder(checkpointer, &probing->own);
     }
-    if (status == CADRE_OK && checkpointer->shared) {
-        checkpoint_token_write(checkpointer->folder, checkpointer->run, &probing->own);
+    struct cadre_error own;
+    if (status == CADRE_OK && checkpointer->shared &&
+        checkpoint_token_write(checkpointer->folder, checkpointer->run, &own) != CADRE_OK) {
+        probing->own = own;
     }
     memcpy(probing->run, checkpointer->run, sizeof probing->run);
 }
@@ -56,12 +62,22 @@ static void checkpoint_probe_look(struct checkpointer *checkpointer, struct prob
 {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    if (try_folder(checkpointer, &probing->own) == CADRE_OK &&
-        !checkpoint_token_exists(checkpointer->folder, probing->run)) {
+    if (try_folder(checkpointer, &probing->own) != CADRE_OK) {
+        return;
+    }
+    struct cadre_error own;
+    cadre_status status = checkpoint_token_find(checkpointer->folder, probing->run, &own);
+    if (status == CADRE_NOT_FOUND) {
+        bool is_object = object_path_is(checkpointer->folder);
         cadre_error_set(&probing->own, CADRE_FAILED_PRECONDITION,
-            "on host '%s' the checkpoint folder '%s' is not that of the chief: a file "
-            "that it wrote there is missing; mount the same folder on all hosts",
-            host, checkpointer->folder);
+            "on host '%s' the checkpoint folder '%s' is not that of the chief: %s that it wrote "
+            "there is missing; %s",
+            host, checkpointer->folder, is_object ? "an object" : "a file",
+            is_object ? "give all tasks the same AWS_ENDPOINT_URL_S3 and credentials"
+                      : "mount the same folder on all hosts");
+    } else if (status != CADRE_OK) {
+        probing->own = own;
+        cadre_error_wrap(&probing->own, status, "on host '%s'", host);
     }
 }
 

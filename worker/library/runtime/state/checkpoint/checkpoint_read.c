@@ -3,16 +3,15 @@
  * checkpoint_load.c, restore.c and restoration.c open readers. */
 #include "worker/library/runtime/state/checkpoint/checkpoint_read.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/files.h"
 #include "common/pure/assert.h"
+#include "common/storage/ahead.h"
+#include "common/storage/storage.h"
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
 #include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -24,7 +23,8 @@ struct checkpoint_reader {
     const struct manifest_file *file; /* of the content; or NULL */
     char *manifest;                   /* its path; or NULL */
     char *path;                       /* of the tensors */
-    int fd;
+    struct storage_object *object;    /* the same, open */
+    struct storage_ahead *ahead;      /* of it */
     struct safetensors_list list;
     size_t cursor;  /* where the last tensor was found, + 1 */
     char *block;    /* LIMIT_CHECKPOINT_BLOCK_BYTES */
@@ -35,27 +35,12 @@ struct checkpoint_reader {
 
 /* --- blocks --- */
 
-/* Returns fewer bytes where the file ends. */
 static cadre_status read_file(struct checkpoint_reader *reader, uint64_t at, char *into,
-    size_t bytes, size_t *ret_done, struct cadre_error *error)
+    size_t bytes, struct cadre_error *error)
 {
     uint64_t begun_us = clock_monotonic_us();
-    *ret_done = 0;
-    while (*ret_done < bytes) {
-        ssize_t count =
-            pread(reader->fd, into + *ret_done, bytes - *ret_done, (off_t)(at + *ret_done));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return cadre_error_errno(error, errno, "cannot read %s", reader->path);
-        }
-        if (count == 0) {
-            break;
-        }
-        *ret_done += (size_t)count;
-    }
-    reading_add(&reader->reading, *ret_done, clock_monotonic_us() - begun_us);
+    CADRE_TRY(storage_ahead_read(reader->ahead, at, into, bytes, error));
+    reading_add(&reader->reading, bytes, clock_monotonic_us() - begun_us);
     return CADRE_OK;
 }
 
@@ -77,10 +62,9 @@ static cadre_status read_block(
 {
     CADRE_ASSERT(i < reader->file->block_count);
     const struct manifest_block *block = &reader->file->blocks[i];
-    size_t done = 0;
-    CADRE_TRY(read_file(reader, block->offset, into, (size_t)block->bytes, &done, error));
-    uint32_t crc = checkpoint_crc32c(into, done);
-    if (done == block->bytes && crc == block->crc32c) {
+    CADRE_TRY(read_file(reader, block->offset, into, (size_t)block->bytes, error));
+    uint32_t crc = checkpoint_crc32c(into, (size_t)block->bytes);
+    if (crc == block->crc32c) {
         reader->verified[i] = true;
         return CADRE_OK;
     }
@@ -117,24 +101,12 @@ static size_t block_at(const struct manifest_file *file, uint64_t at)
     return low;
 }
 
-/* A range of a file without checksums. */
-static cadre_status read_plain(struct checkpoint_reader *reader, uint64_t at, char *into,
-    size_t bytes, struct cadre_error *error)
-{
-    size_t done = 0;
-    CADRE_TRY(read_file(reader, at, into, bytes, &done, error));
-    return done == bytes ? CADRE_OK
-                         : cadre_error_set(error, CADRE_DATA_LOSS,
-                               "%s was cut short while it was read: it ends at byte %llu",
-                               reader->path, (unsigned long long)(at + done));
-}
-
 /* A range of the file, inside a block. A block that is read whole is read into its destination. */
 static cadre_status read_range(struct checkpoint_reader *reader, uint64_t at, char *into,
     size_t bytes, struct cadre_error *error)
 {
     if (reader->file == NULL) {
-        return read_plain(reader, at, into, bytes, error);
+        return read_file(reader, at, into, bytes, error); /* a file without checksums */
     }
     while (bytes > 0) {
         size_t i = block_at(reader->file, at);
@@ -203,6 +175,12 @@ const struct safetensors_list *checkpoint_reader_list(const struct checkpoint_re
 
 /* --- opening --- */
 
+static cadre_status open_object(struct checkpoint_reader *reader, struct cadre_error *error)
+{
+    CADRE_TRY(storage_open(NULL, reader->path, &reader->object, error));
+    return storage_ahead_open(reader->object, &reader->ahead, error);
+}
+
 /* A file of tensors alone has no position in an epoch. */
 static cadre_status read_manifest(
     const char *path, char **ret_text, size_t *ret_bytes, struct cadre_error *error)
@@ -214,7 +192,7 @@ static cadre_status read_manifest(
             "it holds tensors only; what is missing is the manifest, which has the position of "
             "the training: name the file that ends with .json beside it");
     }
-    return file_read(path, LIMIT_MANIFEST_BYTES, ret_text, ret_bytes, error);
+    return storage_get(NULL, path, LIMIT_MANIFEST_BYTES, ret_text, ret_bytes, error);
 }
 
 static cadre_status open_manifest(const struct cadre_strategy *strategy, const char *path,
@@ -263,8 +241,8 @@ static cadre_status read_header(
 static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_error *error)
 {
     const struct manifest_file *file = reader->file;
-    uint64_t size = 0;
-    CADRE_TRY(file_open_regular(reader->path, &reader->fd, &size, error));
+    CADRE_TRY(open_object(reader, error));
+    uint64_t size = storage_info_of(reader->object)->bytes;
     if (size != file->bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s is damaged: it has %llu bytes and not %llu; use another checkpoint", reader->path,
@@ -285,7 +263,6 @@ static cadre_status new_reader(struct checkpoint_reader **ret_reader, struct cad
     if (*ret_reader == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
     }
-    (*ret_reader)->fd = -1;
     (*ret_reader)->held = NO_BLOCK;
     return CADRE_OK;
 }
@@ -293,13 +270,12 @@ static cadre_status new_reader(struct checkpoint_reader **ret_reader, struct cad
 static cadre_status open_alone(
     struct checkpoint_reader *reader, const char *path, struct cadre_error *error)
 {
-    uint64_t size = 0;
     reader->path = strdup(path);
     if (reader->path == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
     }
-    CADRE_TRY(file_open_regular(path, &reader->fd, &size, error));
-    cadre_status status = read_header(reader, size, error);
+    CADRE_TRY(open_object(reader, error));
+    cadre_status status = read_header(reader, storage_info_of(reader->object)->bytes, error);
     return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "%s", path);
 }
 
@@ -401,9 +377,8 @@ void checkpoint_reader_close(struct checkpoint_reader *reader)
         return;
     }
     reading_end(&reader->reading);
-    if (reader->fd >= 0) {
-        close(reader->fd);
-    }
+    storage_ahead_close(reader->ahead);
+    storage_close(reader->object);
     free(reader->list.entries);
     free(reader->block);
     free(reader->verified);

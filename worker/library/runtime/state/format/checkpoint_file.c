@@ -16,6 +16,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "common/storage/storage.h"
+#include "common/storage/writer.h"
 
 #define TRIES 8 /* to make a temporary file before another process removes it */
 
@@ -72,14 +74,28 @@ static cadre_status format_checkpoint_file_begin(
         "another process removes each temporary file that is made in %s", file->folder);
 }
 
+/* What a writer that died has left of the same object is ended, and so is the upload of one that
+ * goes on although it was replaced. Where that is not permitted the object is written all the same:
+ * an upload that is not finished is not seen. */
+static cadre_status begin_object(struct checkpoint_file *file, struct cadre_error *error)
+{
+    uint32_t cleared = 0;
+    struct cadre_error ignored;
+    (void)storage_uploads_clear(NULL, file->path, INT64_MAX, &cleared, &ignored);
+    return storage_writer_open(NULL, file->path, &file->upload, error);
+}
+
 cadre_status checkpoint_file_begin(
     struct checkpoint_file *file, const char *folder, const char *name, struct cadre_error *error)
 {
-    *file = (struct checkpoint_file){.folder = folder, .fd = -1};
-    if (asprintf(&file->path, "%s/%s", folder, name) < 0) {
-        file->path = NULL;
-    } else if (asprintf(&file->temporary, "%s/" CHECKPOINT_FILE_PREFIX "%s.XXXXXX", folder, name) <
-               0) {
+    bool is_object = storage_is_object(folder);
+    *file =
+        (struct checkpoint_file){.folder = folder, .fd = -1, .path = storage_join(folder, name)};
+    if (file->path != NULL && is_object) {
+        return begin_object(file, error);
+    }
+    if (file->path != NULL &&
+        asprintf(&file->temporary, "%s/" CHECKPOINT_FILE_PREFIX "%s.XXXXXX", folder, name) < 0) {
         file->temporary = NULL;
     }
     if (file->path == NULL || file->temporary == NULL) {
@@ -91,8 +107,14 @@ cadre_status checkpoint_file_begin(
 cadre_status checkpoint_file_add(
     struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error)
 {
-    CADRE_ASSERT(file->fd >= 0);
+    CADRE_ASSERT(file->fd >= 0 || file->upload != NULL);
     const char *from = bytes;
+    if (file->upload != NULL) {
+        return fault_point("checkpoint.write")
+                   ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "cannot write to %s: %s",
+                         file->path, strerror(ENOSPC))
+                   : storage_writer_add(file->upload, bytes, size, error);
+    }
     while (size > 0) {
         ssize_t count = write(file->fd, from, size);
         if (checkpoint_file_failed("checkpoint.write", count < 0 ? -1 : 0)) {
@@ -119,7 +141,10 @@ static cadre_status checkpoint_folder_sync(const char *folder, struct cadre_erro
 
 cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error)
 {
-    CADRE_ASSERT(file->fd >= 0);
+    CADRE_ASSERT(file->fd >= 0 || file->upload != NULL);
+    if (file->upload != NULL) {
+        return CADRE_OK;
+    }
     if (fchmod(file->fd, 0644) != 0 ||
         checkpoint_file_failed("checkpoint.fsync", fsync(file->fd))) {
         return write_failed(file, "make durable", error);
@@ -129,7 +154,12 @@ cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_e
 
 cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error)
 {
-    CADRE_ASSERT(file->temporary != NULL);
+    CADRE_ASSERT(file->temporary != NULL || file->upload != NULL);
+    if (file->upload != NULL) {
+        struct storage_writer *upload = file->upload;
+        file->upload = NULL;
+        return storage_writer_finish(upload, error);
+    }
     if (checkpoint_file_failed("checkpoint.rename", rename(file->temporary, file->path))) {
         return write_failed(file, "put in place", error);
     }
@@ -146,6 +176,7 @@ void checkpoint_file_drop(struct checkpoint_file *file)
     if (file->fd >= 0) {
         close(file->fd);
     }
+    storage_writer_abort(file->upload);
     free(file->temporary);
     free(file->path);
     *file = (struct checkpoint_file){.fd = -1};
@@ -153,10 +184,12 @@ void checkpoint_file_drop(struct checkpoint_file *file)
 
 cadre_status checkpoint_file_remove(const char *folder, const char *name, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = NULL;
-    if (asprintf(&path, "%s/%s", folder, name) < 0) {
-        path = NULL;
+    CADRE_FREE_AT_EXIT char *path = storage_join(folder, name);
+    if (path == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    if (storage_is_object(path)) {
+        return storage_remove(NULL, path, error);
     }
     if (checkpoint_file_failed("checkpoint.unlink", unlink(path)) && errno != ENOENT) {
         return cadre_error_errno(error, errno, "cannot remove %s", path);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One file that exists whole or not at all, written piece by piece: under a temporary name that its
  * writer holds locked, then fsync, rename, and fsync of the folder. The temporary file of a writer
- * that died is unlocked, so the next one finds it. */
+ * that died is unlocked, so the next one finds it. In a folder of an object store ("s3://...") it
+ * is an upload in parts (common/storage/writer.h), of which nothing is seen before it ends. */
 #ifndef CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
 #define CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
 
@@ -9,6 +10,8 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+
+struct storage_writer;
 
 /* Temporary files are called "<prefix><name>.<6 characters>". */
 #define CHECKPOINT_FILE_PREFIX "."
@@ -18,6 +21,7 @@ struct checkpoint_file {
     int fd;             /* -1: none */
     char *temporary;    /* path; NULL: none */
     char *path;
+    struct storage_writer *upload; /* of an object; NULL: none */
 };
 
 /* Makes the temporary file; `name` is its final name in the folder. Drop it in any case. */
@@ -27,7 +31,7 @@ cadre_status checkpoint_file_begin(
 cadre_status checkpoint_file_add(
     struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error);
 
-/* Makes what was added durable, under the temporary name still. */
+/* Makes what was added durable, under the temporary name still; an object is when it ends. */
 cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error);
 
 /* Gives it its name; settle comes before. When only the last fsync fails it has the name, perhaps

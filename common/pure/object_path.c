@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/pure/object_path.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define START_BYTES      (sizeof OBJECT_PATH_START - 1)
+#define BUCKET_BYTES_MIN 3
+#define BUCKET_BYTES_MAX 63
+
+bool object_path_is(const char *path)
+{
+    return strncmp(path, OBJECT_PATH_START, START_BYTES) == 0;
+}
+
+static bool is_outer(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* *ret_key: what follows the bucket and its slash; "": nothing. */
+static const char *split(const char *path, const char **ret_key)
+{
+    const char *bucket = path + START_BYTES;
+    const char *slash = strchr(bucket, '/');
+    size_t length = slash != NULL ? (size_t)(slash - bucket) : strlen(bucket);
+    *ret_key = slash != NULL ? slash + 1 : "";
+    if (length == 0) {
+        return "names no bucket: write s3://BUCKET/KEY";
+    }
+    if (length < BUCKET_BYTES_MIN || length > BUCKET_BYTES_MAX) {
+        return "has a bucket whose name is not of 3 to 63 bytes";
+    }
+    for (size_t i = 0; i < length; i++) {
+        bool two_dots = bucket[i] == '.' && bucket[i + 1] == '.';
+        if ((!is_outer(bucket[i]) && bucket[i] != '-' && bucket[i] != '.') || two_dots) {
+            return "has a bucket whose name is not of small letters, digits, \"-\" and single "
+                   "\".\"";
+        }
+    }
+    return is_outer(bucket[0]) && is_outer(bucket[length - 1])
+               ? NULL
+               : "has a bucket whose name does not begin and end with a small letter or a digit";
+}
+
+const char *object_path_fault(const char *path)
+{
+    const char *key;
+    const char *fault = split(path, &key);
+    if (fault != NULL) {
+        return fault;
+    }
+    if (key[0] == '\0') {
+        return "has no key after its bucket: write s3://BUCKET/KEY";
+    }
+    return strlen(key) <= OBJECT_KEY_BYTES ? NULL : "has a key of over 1,024 bytes";
+}
+
+const char *object_folder_fault(const char *path)
+{
+    const char *key;
+    const char *fault = split(path, &key);
+    if (fault != NULL) {
+        return fault;
+    }
+    return strlen(key) <= OBJECT_KEY_BYTES - OBJECT_FOLDER_RESERVE
+               ? NULL
+               : "has a key of over 960 bytes, after which names of objects follow";
+}

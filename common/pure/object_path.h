@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The form of "s3://bucket/key": what can be the name of an object, for those that check a path
+ * and do not open it (messages, options). */
+#ifndef CADRE_PURE_OBJECT_PATH_H
+#define CADRE_PURE_OBJECT_PATH_H
+
+#include <stdbool.h>
+
+#define OBJECT_PATH_START     "s3://"
+#define OBJECT_KEY_BYTES      1024 /* of the longest key */
+#define OBJECT_FOLDER_RESERVE 64   /* of a key: for the names in a folder */
+
+/* Whether it names something in an object store: it begins with "s3://". */
+bool object_path_is(const char *path);
+
+/* Of a path that begins so; bucket and key are to be there. NULL: it can be an object's, else what
+ * is wrong with it, as the end of a sentence ("has no key ..."). UTF-8 is not looked at. */
+const char *object_path_fault(const char *path);
+
+/* The same of a folder: what the names of objects begin with, "s3://bucket/key". The key may be
+ * missing, and is OBJECT_FOLDER_RESERVE bytes shorter than the longest. */
+const char *object_folder_fault(const char *path);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checkpoints in an object store, here one in memory: the same bytes as in files, seen whole or not
+ * at all, whatever becomes of their writer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/fault.h"
+#include "common/base/files.h"
+#include "common/model/limits.h"
+#include "common/pure/assert.h"
+#include "training.h"
+#include "tests/unit/checkpoint/memory_store.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/format/checkpoint_file.h"
+#include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+
+#define FOLDER "s3://bucket/run"
+#define LARGE  (LIMIT_CHECKPOINT_BLOCK_BYTES * 5 + 8) /* more than two parts of an upload */
+
+static int clear(void **state)
+{
+    (void)state;
+    memory_store_clear();
+    return 0;
+}
+
+static cadre_variable *bytes_variable(cadre_strategy *strategy, int64_t count)
+{
+    cadre_variable *variable;
+    cadre_variable_options options = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3}};
+    assert_public_ok(
+        cadre_variable_create(strategy, "bytes", CADRE_I8, 1, &count, &options, &variable));
+    return variable;
+}
+
+/* Adds 1 to the last byte of the variable "bytes". */
+static cadre_status count_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const cadre_variable *bytes = user;
+    int8_t *value = cadre_variable_write(replica, user);
+    if (value == NULL) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    value[bytes->count - 1]++;
+    return CADRE_OK;
+}
+
+static void run_steps(cadre_strategy *strategy, cadre_variable *bytes, int count)
+{
+    for (int i = 0; i < count; i++) {
+        assert_public_ok(cadre_run(strategy, count_step, bytes, NULL, 0, NULL));
+    }
+}
+
+static cadre_strategy *fresh(const char *folder)
+{
+    cadre_strategy *strategy = training_strategy(1);
+    strategy->state_part->checkpointer->folder = folder;
+    strategy->state_part->checkpointer->every = 0;
+    return strategy;
+}
+
+static cadre_status load(cadre_strategy *strategy, const char *path, struct cadre_error *error)
+{
+    uint64_t position;
+    strategy->state = STATE_RESTORES;
+    cadre_status status = checkpoint_load(strategy, path, &position, error);
+    strategy->state = STATE_PRESENT;
+    return status;
+}
+
+static bool exists(const char *name)
+{
+    char path[256];
+    size_t bytes;
+    snprintf(path, sizeof path, FOLDER "/%s", name);
+    return memory_store_find(path, &bytes) != NULL;
+}
+
+/* A training of three steps that leaves a checkpoint in the folder. */
+static void train(const char *folder)
+{
+    cadre_strategy *strategy = fresh(folder);
+    cadre_variable *bytes = bytes_variable(strategy, LARGE);
+    run_steps(strategy, bytes, 3);
+    assert_public_ok(cadre_save(strategy, true));
+    cadre_strategy_release(strategy);
+}
+
+static void it_is_that_of_files(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    char *written;
+    size_t size;
+    size_t stored;
+    const char *folder = test_temp_dir();
+    train(folder);
+    train(FOLDER);
+    test_path(path, folder, "checkpoint-3.safetensors");
+    assert_ok(file_read(path, 2 * LARGE, &written, &size, &error), &error);
+    const char *object = memory_store_find(FOLDER "/checkpoint-3.safetensors", &stored);
+    assert_int_equal(stored, size);
+    assert_memory_equal(object, written, size);
+    free(written);
+    assert_true(exists("checkpoint-3.json"));
+    assert_int_equal(memory_store.uploads, 0);
+
+    cadre_strategy *strategy = fresh(FOLDER);
+    cadre_variable *bytes = bytes_variable(strategy, LARGE);
+    memory_store.reads_wanted = 2;
+    memory_store.read_bytes = 0;
+    assert_ok(load(strategy, FOLDER "/checkpoint-3.json", &error), &error);
+    assert_int_equal(((const int8_t *)cadre_variable_read(NULL, bytes))[LARGE - 1], 6);
+    assert_in_range(memory_store.read_bytes, size, size + ((size_t)1 << 20));
+    cadre_strategy_release(strategy);
+}
+
+static void damage_is_found(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    train(FOLDER);
+    cadre_strategy *strategy = fresh(FOLDER);
+    bytes_variable(strategy, LARGE);
+    memory_store_flip(FOLDER "/checkpoint-3.safetensors", 4 * LIMIT_CHECKPOINT_BLOCK_BYTES);
+    assert_error(load(strategy, FOLDER "/checkpoint-3.json", &error), CADRE_DATA_LOSS, &error,
+        FOLDER "/checkpoint-3.safetensors is damaged: block 4, ");
+    assert_error(load(strategy, FOLDER "/checkpoint-4.json", &error), CADRE_NOT_FOUND, &error,
+        FOLDER "/checkpoint-4.json");
+    cadre_strategy_release(strategy);
+}
+
+static void old_ones_are_deleted_and_nothing_else(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    const char *another = "{\"run\":\"another\",\"position\":1}";
+    assert_ok(
+        storage_put(NULL, FOLDER "/checkpoint-1.json", another, strlen(another), &error), &error);
+    cadre_strategy *strategy = fresh(FOLDER "/"); /* one slash before a name */
+    strategy->state_part->checkpointer->kept = 2;
+    cadre_variable *bytes = bytes_variable(strategy, 8);
+    for (int i = 0; i < 5; i++) {
+        run_steps(strategy, bytes, 2);
+        assert_public_ok(cadre_save(strategy, true));
+    }
+    cadre_strategy_release(strategy);
+    static const char *const stay[] = {"checkpoint-1.json", "checkpoint-8.json",
+        "checkpoint-8.safetensors", "checkpoint-10.json", "checkpoint-10.safetensors"};
+    for (size_t i = 0; i < CADRE_COUNT_OF(stay); i++) {
+        assert_true(exists(stay[i]));
+    }
+    assert_false(exists("checkpoint-6.json"));
+    assert_false(exists("checkpoint-6.safetensors"));
+}
+
+/* ---- writers that die, and that go on ---- */
+
+static void begin(struct checkpoint_file *file)
+{
+    struct cadre_error error = {0};
+    assert_ok(checkpoint_file_begin(file, FOLDER, "checkpoint-3.safetensors", &error), &error);
+}
+
+static cadre_status add_bytes(struct checkpoint_file *file, char byte)
+{
+    static char bytes[LARGE];
+    struct cadre_error error = {0};
+    memset(bytes, byte, sizeof bytes);
+    return checkpoint_file_add(file, bytes, sizeof bytes, &error);
+}
+
+/* It was killed in the middle: its upload stays, unseen, until the same is written. */
+static void what_a_dead_writer_left_is_cleared(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct storage_upload *dead;
+    assert_ok(
+        storage_upload_begin(NULL, FOLDER "/checkpoint-3.safetensors", &dead, &error), &error);
+    assert_ok(storage_upload_part(dead, 1, "half", 4, &error), &error);
+    assert_int_equal(memory_store.uploads, 1);
+    assert_false(exists("checkpoint-3.safetensors"));
+    uint64_t *positions;
+    size_t count;
+    assert_ok(checkpoint_folder_list(FOLDER, "run", 100, &positions, &count, &error), &error);
+    assert_int_equal(count, 0);
+    free(positions);
+    train(FOLDER);
+    assert_int_equal(memory_store.uploads, 0);
+    assert_true(exists("checkpoint-3.safetensors"));
+    storage_upload_abort(dead);
+}
+
+static void a_replaced_writer_cannot_end(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct checkpoint_file old;
+    struct checkpoint_file new;
+    size_t size;
+    begin(&old);
+    assert_int_equal(add_bytes(&old, 'o'), CADRE_OK);
+    assert_int_equal(memory_store.uploads, 1);
+    begin(&new);
+    assert_int_equal(memory_store.uploads, 0);
+    assert_int_equal(add_bytes(&new, 'n'), CADRE_OK);
+    assert_ok(checkpoint_file_settle(&new, &error), &error);
+    assert_ok(checkpoint_file_end(&new, &error), &error);
+    assert_int_not_equal(checkpoint_file_end(&old, &error), CADRE_OK);
+    checkpoint_file_drop(&old);
+    checkpoint_file_drop(&new);
+    assert_int_equal(memory_store_find(FOLDER "/checkpoint-3.safetensors", &size)[LARGE - 1], 'n');
+    assert_int_equal(size, LARGE);
+}
+
+static void one_that_gives_up_leaves_nothing(void **state)
+{
+    (void)state;
+    struct checkpoint_file file;
+    begin(&file);
+    assert_int_equal(add_bytes(&file, 'x'), CADRE_OK);
+    assert_int_equal(memory_store.uploads, 1);
+    checkpoint_file_drop(&file);
+    assert_int_equal(memory_store.uploads, 0);
+    assert_false(exists("checkpoint-3.safetensors"));
+    cadre_strategy *strategy = fresh(FOLDER);
+    cadre_variable *bytes = bytes_variable(strategy, LARGE);
+    run_steps(strategy, bytes, 1);
+    fault_arm("checkpoint.write", 4);
+    assert_public_error(cadre_save(strategy, true), CADRE_RESOURCE_EXHAUSTED, "is missing");
+    assert_true(fault_disarm());
+    assert_false(exists("checkpoint-1.safetensors"));
+    assert_int_equal(memory_store.uploads, 0);
+    assert_public_ok(cadre_save(strategy, true)); /* the training goes on */
+    assert_true(exists("checkpoint-1.json"));
+    cadre_strategy_release(strategy);
+}
+
+/* Where it may not list uploads it writes all the same. */
+static void one_that_may_not_list_uploads_writes(void **state)
+{
+    (void)state;
+    memory_store.uploads_are_not_listed = true;
+    train(FOLDER);
+    assert_true(exists("checkpoint-3.json"));
+}
+
+/* ---- before the training ---- */
+
+static void a_store_that_cannot_be_written_is_an_error(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = fresh(FOLDER);
+    cadre_variable *variable;
+    strategy->state_part->checkpointer->shared = true;
+    memory_store.refused = FOLDER;
+    assert_public_error(cadre_variable_create(strategy, "w", CADRE_F32, 0, NULL, NULL, &variable),
+        CADRE_PERMISSION_DENIED, "no checkpoint can be written to " FOLDER);
+    cadre_strategy_release(strategy);
+}
+
+static void a_token_proves_that_it_is_the_same(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    assert_int_equal(checkpoint_token_find(FOLDER, "abc", &error), CADRE_NOT_FOUND);
+    assert_ok(checkpoint_token_write(FOLDER, "abc", &error), &error);
+    assert_ok(checkpoint_token_find(FOLDER "/", "abc", &error), &error);
+    assert_int_equal(checkpoint_token_find(FOLDER, "abd", &error), CADRE_NOT_FOUND);
+    memory_store.refused = FOLDER;
+    assert_int_equal(checkpoint_token_find(FOLDER, "abc", &error), CADRE_PERMISSION_DENIED);
+    memory_store.refused = NULL;
+    checkpoint_token_remove(FOLDER, "abc");
+    assert_int_equal(checkpoint_token_find(FOLDER, "abc", &error), CADRE_NOT_FOUND);
+}
+
+/* ---- files for other programs ---- */
+
+static void values_go_there_and_come_back(void **state)
+{
+    (void)state;
+    size_t size;
+    cadre_strategy *strategy = fresh(FOLDER);
+    cadre_variable *bytes = bytes_variable(strategy, 8);
+    run_steps(strategy, bytes, 2);
+    assert_public_ok(cadre_export(strategy, "s3://bucket/model.safetensors", NULL, 0));
+    assert_non_null(memory_store_find("s3://bucket/model.safetensors", &size));
+    run_steps(strategy, bytes, 2);
+    assert_int_equal(((const int8_t *)cadre_variable_read(NULL, bytes))[7], 7);
+    assert_public_error(cadre_export(strategy, "s3://B/model.safetensors", NULL, 0),
+        CADRE_INVALID_ARGUMENT, "bucket");
+    cadre_strategy_release(strategy);
+    strategy = fresh(FOLDER);
+    bytes = bytes_variable(strategy, 8);
+    assert_public_ok(cadre_restore(strategy, "s3://bucket/model.safetensors", NULL));
+    assert_int_equal(((const int8_t *)cadre_variable_read(NULL, bytes))[7], 5);
+    cadre_strategy_release(strategy);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clear, clear)
+    const struct CMUnitTest tests[] = {TEST(it_is_that_of_files), TEST(damage_is_found),
+        TEST(old_ones_are_deleted_and_nothing_else), TEST(what_a_dead_writer_left_is_cleared),
+        TEST(a_replaced_writer_cannot_end), TEST(one_that_gives_up_leaves_nothing),
+        TEST(one_that_may_not_list_uploads_writes),
+        TEST(a_store_that_cannot_be_written_is_an_error), TEST(a_token_proves_that_it_is_the_same),
+        TEST(values_go_there_and_come_back)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

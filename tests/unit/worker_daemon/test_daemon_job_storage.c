@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which settings and credentials a job's check in an object store gets: its own, and no others. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "tests/lib/test.h"
+#include "worker/host/daemon/job_storage.h"
+
+/* ---- in place of common/storage ---- */
+
+static struct storage_options given;
+static int opened;
+static int stopped;
+static bool fails;
+
+cadre_status storage_client_open(const struct storage_options *options,
+    struct storage_client **ret_client, struct cadre_error *error)
+{
+    given = *options;
+    if (fails) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "a wrong endpoint");
+    }
+    opened++;
+    *ret_client = (struct storage_client *)(void *)&opened;
+    return CADRE_OK;
+}
+
+void storage_client_stop(struct storage_client *client)
+{
+    assert_ptr_equal(client, &opened);
+    stopped++;
+}
+
+void storage_client_close(struct storage_client *client)
+{
+    if (client != NULL) {
+        opened--;
+    }
+}
+
+/* ---- tests ---- */
+
+static const char *found(const char *name)
+{
+    return given.variables->find(given.variables->user, name);
+}
+
+static void open_with(struct job_storage *storage, const char *const *environment, size_t count)
+{
+    struct cadre_error error = {0};
+    const struct job_spec spec = {.environment = environment, .environment_count = count};
+    assert_ok(job_storage_open(storage, &spec, &error), &error);
+    assert_true(given.objects_only);
+    assert_int_equal(opened, 1);
+}
+
+static void the_job_s_variables_count(void **state)
+{
+    (void)state;
+    struct job_storage storage;
+    static const char *const environment[] = {"AWS_ACCESS_KEY_ID=first", "AWS_REGION=eu-1",
+        "AWS_SECRET_ACCESS_KEY=a=b", "AWS_ACCESS_KEY_ID=second",
+        "AWS_ENDPOINT_URL_S3=", "AWS_REGIONAL=none", "OTHER=x"};
+    assert_int_equal(setenv("AWS_SESSION_TOKEN", "the daemon's", 1), 0);
+    open_with(&storage, environment, CADRE_COUNT_OF(environment));
+    assert_string_equal(found("AWS_ACCESS_KEY_ID"), "second");
+    assert_string_equal(found("AWS_SECRET_ACCESS_KEY"), "a=b");
+    assert_string_equal(found("AWS_REGION"), "eu-1");
+    assert_string_equal(found("AWS_ENDPOINT_URL_S3"), "");
+    assert_null(found("AWS_SESSION_TOKEN"));
+    assert_null(found("AWS_REG"));
+    assert_null(found("OTHER"));
+    job_storage_stop(&storage);
+    assert_int_equal(stopped, 1);
+    job_storage_close(&storage);
+    assert_int_equal(opened, 0);
+}
+
+/* The daemon may read them where the job's user may not. */
+static void files_of_the_host_do_not(void **state)
+{
+    (void)state;
+    struct job_storage storage;
+    static const char *const environment[] = {"HOME=/own", "AWS_PROFILE=root",
+        "AWS_SHARED_CREDENTIALS_FILE=/own/.aws/credentials", "AWS_CONFIG_FILE=/own/.aws/config",
+        "AWS_WEB_IDENTITY_TOKEN_FILE=/own/token",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/own/token", "AWS_CA_BUNDLE=/dev/zero"};
+    static const char *const names[] = {"HOME", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE",
+        "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+        "AWS_CA_BUNDLE"};
+    open_with(&storage, environment, CADRE_COUNT_OF(environment));
+    for (size_t i = 0; i < CADRE_COUNT_OF(names); i++) {
+        assert_null(found(names[i]));
+    }
+    job_storage_close(&storage);
+    char path[TEST_PATH_BYTES];
+    char bundle[TEST_PATH_BYTES + 16];
+    test_write(test_path(path, test_temp_dir(), "ca.pem"), "certificates");
+    snprintf(bundle, sizeof bundle, "AWS_CA_BUNDLE=%s", path);
+    open_with(&storage, (const char *const[]){bundle}, 1);
+    assert_string_equal(found("AWS_CA_BUNDLE"), path);
+    job_storage_close(&storage);
+}
+
+static void a_failure_leaves_nothing(void **state)
+{
+    (void)state;
+    struct job_storage storage;
+    struct cadre_error error = {0};
+    const struct job_spec spec = {
+        .environment = (const char *const[]){"AWS_ENDPOINT_URL=x"}, .environment_count = 1};
+    fails = true;
+    assert_error(job_storage_open(&storage, &spec, &error), CADRE_INVALID_ARGUMENT, &error,
+        "a wrong endpoint");
+    fails = false;
+    job_storage_stop(&storage);
+    job_storage_close(&storage);
+    assert_int_equal(opened, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_job_s_variables_count),
+        cmocka_unit_test(files_of_the_host_do_not), cmocka_unit_test(a_failure_leaves_nothing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A client of object stores with the settings and credentials that a job's environment has, and
+ * with nothing of this daemon's own but what every process of the host gets from its metadata
+ * service. */
+#ifndef CADRE_WORKER_DAEMON_JOB_STORAGE_H
+#define CADRE_WORKER_DAEMON_JOB_STORAGE_H
+
+#include "common/base/error.h"
+#include "common/model/job.h"
+#include "common/storage/storage.h"
+
+struct job_storage {
+    char **variables; /* "NAME=value", copies */
+    size_t count;
+    struct storage_variables source;
+    struct storage_client *client;
+};
+
+/* Variables that name files of credentials are left out: this daemon may read what the job's user
+ * may not. On success the storage is the caller's to close, and stays where it is meanwhile. */
+cadre_status job_storage_open(
+    struct job_storage *storage, const struct job_spec *spec, struct cadre_error *error);
+/* Calls that wait fail soon; any thread. */
+void job_storage_stop(struct job_storage *storage);
+/* Credentials are wiped. A zeroed one is allowed. */
+void job_storage_close(struct job_storage *storage);
+
+#endif
