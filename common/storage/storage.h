@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where data and state lie: files, and objects of an object store. One interface for both.
  *
- *   "s3://bucket/key"      an object store that speaks S3: Amazon's, Ceph's, Swift's, MinIO's, ...
+ *   "s3://bucket/key"      an object store, by S3's API: Amazon's, Ceph's, Swift's, MinIO's, ...
  *   "https://host/path"    an object that is read alone; "http://" too, for tests
  *   all else               a file
  *
- * Calls wait, for as long as `deadline_us` of the client says, and may come from any thread; each
- * holds one of the client's connections while it lasts. What may pass (a connection that breaks, a
- * body that ends early, 429, 500, 503) is repeated within that time, after pauses that grow, with
- * jitter; all else fails at once.
+ * Calls wait, and may come from any thread; each holds one of the client's connections while it
+ * lasts, and one that is large up to four, if they are free. What may pass (a connection that
+ * breaks, a body that ends early, 429, 500, 503) is repeated as long as `deadline_us` of the client
+ * says, after pauses that grow, with jitter; all else fails at once. A call that takes several
+ * requests (8 MiB of a read, a page of a list, a part) has that time for each.
  *
  * Errors name the path, what was asked for, and what to do:
  *   NOT_FOUND            no such object, or no such bucket
@@ -32,22 +33,17 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/storage/s3/variables.h"
 
-#define STORAGE_PATH_BYTES    (1024 + 64 + 8) /* the longest key, the longest bucket, "s3://" */
-#define STORAGE_VERSION_BYTES 128             /* of an ETag */
-#define STORAGE_UPLOAD_BYTES  1024            /* of the name of an upload */
+#define STORAGE_PATH_BYTES    (1024 + 64 + 8)   /* the longest key, the longest bucket, "s3://" */
+#define STORAGE_VERSION_BYTES 128               /* of an ETag */
+#define STORAGE_UPLOAD_BYTES  1024              /* of the name of an upload */
 #define STORAGE_PART_BYTES    ((size_t)8 << 20) /* of a part; all but the last have 5 MiB or more */
 #define STORAGE_PARTS_MAX     10000
 
 /* --- a client: settings, credentials, connections --- */
 
 struct storage_client;
-
-/* Where settings and credentials come from: as environ, for the process's own. */
-struct storage_variables {
-    const char *(*find)(void *user, const char *name); /* NULL: it is not set */
-    void *user;
-};
 
 /* Zeroed: the defaults. */
 struct storage_options {
@@ -56,12 +52,12 @@ struct storage_options {
      * AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, AWS_CONTAINER_CREDENTIALS_FULL_URI (and
      * _RELATIVE_URI), AWS_EC2_METADATA_DISABLED, HOME: as Amazon's tools read them. */
     const struct storage_variables *variables;
-    uint64_t deadline_us; /* of one call, with what it repeats; 0: 60 s */
+    uint64_t deadline_us; /* of one request, with what it repeats; 0: 60 s */
     unsigned connections; /* at a time; more calls wait for one; 0: 32 */
     bool objects_only;    /* a path of a file is INVALID_ARGUMENT */
 };
 
-/* Reads the settings; the credentials are looked for with the first call that needs them, and
+/* The settings are read and the credentials looked for with the first call for an object, and these
  * renewed before they end. No network. On success the client is the caller's to close. */
 cadre_status storage_client_open(const struct storage_options *options,
     struct storage_client **ret_client, struct cadre_error *error);
@@ -102,12 +98,17 @@ cadre_status storage_open(struct storage_client *client, const char *path,
 /* Valid until the close. */
 const struct storage_info *storage_info_of(const struct storage_object *object);
 const char *storage_path_of(const struct storage_object *object);
-/* Reads exactly `bytes` bytes at `offset` (GET with a range, and If-Match). DATA_LOSS: it is another
- * object now, or a file was cut short. Any number of threads at a time. */
+/* Reads exactly `bytes` bytes at `offset` (GET with a range, and If-Match). DATA_LOSS: it is
+ * another object now, or a file was cut short. Any number of threads at a time. */
 cadre_status storage_read(const struct storage_object *object, uint64_t offset, void *to,
     size_t bytes, struct cadre_error *error);
 /* NULL is allowed. */
 void storage_close(struct storage_object *object);
+
+/* Reads all of an object of at most `limit` bytes; a larger one is OUT_OF_RANGE. *ret_bytes is the
+ * caller's to free(); a zero byte that is not counted follows. */
+cadre_status storage_get(struct storage_client *client, const char *path, size_t limit,
+    char **ret_bytes, size_t *ret_size, struct cadre_error *error);
 
 /* --- many --- */
 
@@ -119,9 +120,10 @@ struct storage_entry {
 
 /* Calls `each` for what is beneath `folder` ("s3://bucket/", "s3://bucket/a/", "/data"), in order
  * of the bytes of the key where it lies in a store, in no order where it is files: page by page as
- * the store gives it, so nothing is held. `deep`: all of it, without folders; else one level. `each`
- * returns false to end the list, which is no error. A store that gives the same page again is
- * DATA_LOSS. `starts` (NULL: all): only names that begin so. */
+ * the store gives it, so nothing is held. `deep`: all of it, without folders; else one level.
+ * `each` returns false to end the list, which is no error. A store that gives the same page again
+ * is DATA_LOSS. `starts` (NULL: all): only names that begin so; there is no "/" in it. A folder
+ * that does not exist has nothing beneath it. */
 cadre_status storage_list(struct storage_client *client, const char *folder, const char *starts,
     bool deep, bool (*each)(void *user, const struct storage_entry *entry), void *user,
     struct cadre_error *error);
@@ -152,7 +154,8 @@ struct storage_upload;
 /* On success the upload is the caller's to finish or abort. */
 cadre_status storage_upload_begin(struct storage_client *client, const char *path,
     struct storage_upload **ret_upload, struct cadre_error *error);
-/* For others: text without spaces, up to STORAGE_UPLOAD_BYTES. Valid until the end of the upload. */
+/* For others: text without spaces, up to STORAGE_UPLOAD_BYTES. Valid until the end of the upload.
+ */
 const char *storage_upload_name(const struct storage_upload *upload);
 /* Takes part in one that another began: it writes parts, and then leaves. */
 cadre_status storage_upload_join(struct storage_client *client, const char *path, const char *name,
@@ -161,8 +164,8 @@ cadre_status storage_upload_join(struct storage_client *client, const char *path
  * STORAGE_PART_BYTES or more. Any thread. */
 cadre_status storage_upload_part(struct storage_upload *upload, uint32_t number, const void *bytes,
     size_t size, struct cadre_error *error);
-/* All parts 1 to `count` are there, by whomever: the object is the parts in order. DATA_LOSS: one is
- * missing. Frees the upload, also on failure, after which it is aborted. */
+/* All parts 1 to `count` are there, by whomever: the object is the parts in order. DATA_LOSS: one
+ * is missing. Frees the upload, also on failure, after which it is aborted. */
 cadre_status storage_upload_finish(
     struct storage_upload *upload, uint32_t count, struct cadre_error *error);
 /* Frees it without ending it: of one that was joined. NULL is allowed. */

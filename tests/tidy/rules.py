@@ -45,6 +45,10 @@ LAYERS = {
     "common/base/": BASE,
     "common/gpus/": BASE + ["common/model/gpus.h", "common/gpus/"],
     "common/checkpoint/": BASE + ["common/model/limits.h", "common/checkpoint/"],
+    # The transport knows nothing of stores, nor the store's protocol of what is done with its answers.
+    "common/storage/": BASE + ["common/storage/"],
+    "common/storage/s3/": BASE + ["common/storage/s3/", "common/storage/transport/"],
+    "common/storage/transport/": BASE + ["common/storage/transport/"],
     "common/wire/": WIRE,
     "common/tls/": BASE + ["common/tls/"],
     "common/rpc/": BASE + ["common/tls/", "common/rpc/"],
@@ -615,7 +619,10 @@ FOREIGN = [
                  "tests/unit/input/", "tests/unit/series/version_1.c", "tests/fuzz/", "tests/bench/input/"]),
     (r"xxhash\.h$", ["worker/library/device/memory_hash.c", "coordinator/engine/history.c", "tests/unit/device/",
                     "tests/gpu/plugin/"]),
-    (r"openssl/", ["common/base/", "common/rpc/io_hooks.c", "common/tls/", "coordinator/daemon/",
+    (r"curl/", ["common/storage/transport/"]),
+    (r"expat\.h$", ["common/storage/s3/answers.c"]),
+    (r"openssl/", ["common/base/", "common/rpc/io_hooks.c", "common/storage/s3/etag.c",
+                   "common/storage/s3/secret.c", "common/storage/s3/sign.c", "common/tls/", "coordinator/daemon/",
                    "coordinator/engine/", "coordinator/store/", "worker/host/daemon/", "deploy/local/",
                    "worker/library/mesh/", "worker/library/runtime/cluster/cluster_greeting.c",
                    "worker/library/runtime/state/format/base64.c", "worker/library/runtime/task/session_key.c",
@@ -686,6 +693,7 @@ MACHINE_PATHS = r"(?<![\w.~-])/(?:work|root|home)/|/tmp/b-"
 
 # What lies below these folders is described by the README.md of the folder behind it.
 README_COVERS = {"proto/": "proto", "tests/unit/": "tests/unit", "common/include/": "common",
+                 "common/storage/": "common/storage",
                  "tests/gpu/standin/": "tests/gpu/standin",
                  "worker/library/mesh/": "worker/library/mesh", "worker/library/ps/": "worker/library/ps",
                  "worker/library/runtime/state/": "worker/library/runtime/state",
@@ -729,6 +737,7 @@ FIXED_WORDS = [
     ("coordinator/daemon/pages/assets/pictures.css", ["border"], "the same property"),
     ("deploy/docs/style.css", ["border"], "the same property"),
     ("worker/host/daemon/options.c", ["nobody"], "the Unix user of that name"),
+    ("common/storage/transport/http_call.c", ["nobody"], "an option of libcurl"),
     ("worker/library/cluster/tf_config.c", ["line"], "a member of jansson's json_error_t"),
     ("tests/tidy/", ["told", "party", "let go", "fed", "nobody", "border"], "this table, and the test of the glossary"),
     ("LICENSE", ["party"], "the text of the licence"),

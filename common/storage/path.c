@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Paths: which kind they are of, and the rules of names that S3 has. Source: "Bucket naming rules"
+ * and "Naming Amazon S3 objects" of Amazon's user guide. */
+#include "common/storage/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/fault.h"
+#include "common/base/utf8.h"
+
+#define S3_SCHEME  "s3://"
+#define KEY_BYTES  1024
+#define BUCKET_MIN 3
+
+static bool starts_with(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static enum storage_kind kind_of(const char *path)
+{
+    if (starts_with(path, S3_SCHEME)) {
+        return STORAGE_S3;
+    }
+    bool is_web = starts_with(path, "https://") || starts_with(path, "http://");
+    return is_web ? STORAGE_WEB : STORAGE_FILE;
+}
+
+bool storage_is_object(const char *path)
+{
+    return kind_of(path) != STORAGE_FILE;
+}
+
+static bool is_edge(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool is_bucket(const char *name, size_t length)
+{
+    if (length < BUCKET_MIN || length >= STORAGE_BUCKET_BYTES || !is_edge(name[0]) ||
+        !is_edge(name[length - 1])) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        bool two_dots = name[i] == '.' && name[i - 1] == '.';
+        if ((!is_edge(name[i]) && name[i] != '-' && name[i] != '.') || two_dots) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_printable(const char *text, size_t size)
+{
+    for (size_t length = 0; size > 0; text += length, size -= length) {
+        length = utf8_printable(text, size);
+        if (length == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static cadre_status locate_s3(const char *path, bool may_be_folder,
+    struct storage_location *ret_location, struct cadre_error *error)
+{
+    const char *bucket = path + strlen(S3_SCHEME);
+    size_t length = strcspn(bucket, "/");
+    const char *key = bucket[length] == '/' ? bucket + length + 1 : "";
+    size_t key_bytes = strlen(key);
+    if (!is_bucket(bucket, length)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%.200s: the name of a bucket has 3 to 63 lower-case letters, digits, \"-\" and \".\", "
+            "as in s3://my-bucket/key",
+            path);
+    }
+    if (key_bytes > KEY_BYTES) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%.200s...: a key has 1 to 1024 bytes, this one %zu", path, key_bytes);
+    }
+    if (!is_printable(key, key_bytes)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "s3://%.*s/...: the key is not UTF-8, or has control characters", (int)length, bucket);
+    }
+    if (!may_be_folder && (key_bytes == 0 || key[key_bytes - 1] == '/')) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%.200s names a %s; an object is s3://BUCKET/KEY", path,
+            key_bytes == 0 ? "bucket" : "folder");
+    }
+    memcpy(ret_location->bucket, bucket, length);
+    ret_location->bucket[length] = '\0';
+    ret_location->key = key;
+    return CADRE_OK;
+}
+
+static cadre_status locate_web(const char *path, bool may_be_folder, struct cadre_error *error)
+{
+    const char *host = strstr(path, "://") + 3;
+    if (may_be_folder) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%.200s: what is at a URL can be read only; to list and write, give s3://BUCKET/KEY, "
+            "and the store in AWS_ENDPOINT_URL_S3",
+            path);
+    }
+    if (host[strcspn(host, "/?#")] != '/' || host[0] == '/') {
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "%.200s: expected https://HOST/PATH", path);
+    }
+    for (const char *at = path; *at != '\0'; at++) {
+        if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "a URL has no spaces, control characters or letters beyond ASCII: encode them as "
+                "%%20");
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status storage_locate(const char *path, bool may_be_folder,
+    struct storage_location *ret_location, struct cadre_error *error)
+{
+    *ret_location = (struct storage_location){.kind = kind_of(path), .key = ""};
+    switch (ret_location->kind) {
+    case STORAGE_S3:
+        return locate_s3(path, may_be_folder, ret_location, error);
+    case STORAGE_WEB:
+        return locate_web(path, may_be_folder, error);
+    case STORAGE_FILE:
+        break;
+    }
+    return CADRE_OK;
+}
+
+cadre_status storage_check(const char *path, struct cadre_error *error)
+{
+    struct storage_location location;
+    return storage_locate(path, false, &location, error);
+}
+
+char *storage_join(const char *folder, const char *name)
+{
+    size_t folder_bytes = strlen(folder);
+    while (folder_bytes > 1 && folder[folder_bytes - 1] == '/') {
+        folder_bytes--;
+    }
+    bool has_slash = folder_bytes > 0 && folder[folder_bytes - 1] == '/'; /* "/" alone */
+    size_t name_bytes = strlen(name);
+    char *path = fault_point("storage.memory") ? NULL : malloc(folder_bytes + name_bytes + 2);
+    if (path != NULL) {
+        memcpy(path, folder, folder_bytes);
+        path[folder_bytes] = '/';
+        memcpy(path + folder_bytes + (has_slash ? 0 : 1), name, name_bytes + 1);
+    }
+    return path;
+}
+
+char *storage_shown_path(const char *path)
+{
+    size_t length = kind_of(path) == STORAGE_WEB ? strcspn(path, "?#") : strlen(path);
+    return fault_point("storage.memory") ? NULL : strndup(path, length);
+}

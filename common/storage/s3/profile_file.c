@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads as Amazon's tools do: a text line that is indented more than the setting above it continues
+ * that one, and is passed over here, as no setting that is looked for has several. */
+#include "common/storage/s3/profile_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/cleanup.h"
+#include "common/storage/s3/secret_file.h"
+
+/* A part of the text. */
+struct span {
+    const char *at;
+    size_t bytes;
+};
+
+struct scan {
+    struct span rest;
+    size_t number;      /* of the text line, from 1 */
+    bool in_section;    /* a head was read */
+    bool is_wanted;     /* and it is that of the profile */
+    bool has_setting;   /* one of this section was read */
+    size_t indentation; /* of that */
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct span trim(struct span span)
+{
+    while (span.bytes > 0 && is_blank(span.at[0])) {
+        span.at++;
+        span.bytes--;
+    }
+    while (span.bytes > 0 && is_blank(span.at[span.bytes - 1])) {
+        span.bytes--;
+    }
+    return span;
+}
+
+static bool is_text(struct span span, const char *text)
+{
+    return span.bytes == strlen(text) && memcmp(span.at, text, span.bytes) == 0;
+}
+
+/* The next text line, without its end. False: there is none. */
+static bool next_text_line(struct scan *scan, struct span *ret_text_line)
+{
+    if (scan->rest.bytes == 0) {
+        return false;
+    }
+    const char *end = memchr(scan->rest.at, '\n', scan->rest.bytes);
+    size_t bytes = end != NULL ? (size_t)(end - scan->rest.at) : scan->rest.bytes;
+    *ret_text_line = (struct span){.at = scan->rest.at, .bytes = bytes};
+    size_t taken = bytes + (end != NULL ? 1 : 0);
+    scan->rest.at += taken;
+    scan->rest.bytes -= taken;
+    scan->number++;
+    return true;
+}
+
+static cadre_status refuse(const struct scan *scan, const char *fault, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "line %zu is not one of an ini file: %s",
+        scan->number, fault);
+}
+
+/* The name in a head: "[x]" in credentials; "[profile x]" and "[default]" in config, where other
+ * heads ("[sso-session x]") are of no profile: empty. */
+static struct span profile_of(struct span head, enum s3_profile_kind kind)
+{
+    static const char word[] = "profile";
+    if (kind == S3_PROFILE_CREDENTIALS || is_text(head, "default")) {
+        return head;
+    }
+    size_t bytes = sizeof word - 1;
+    if (head.bytes > bytes && memcmp(head.at, word, bytes) == 0 && is_blank(head.at[bytes])) {
+        return trim((struct span){.at = head.at + bytes, .bytes = head.bytes - bytes});
+    }
+    return (struct span){.at = head.at, .bytes = 0};
+}
+
+static cadre_status read_head(struct scan *scan, struct span text_line, enum s3_profile_kind kind,
+    const char *profile, struct cadre_error *error)
+{
+    const char *close = memchr(text_line.at, ']', text_line.bytes);
+    if (close == NULL) {
+        return refuse(scan, "a \"]\" is missing", error);
+    }
+    struct span head = {.at = text_line.at + 1, .bytes = (size_t)(close - text_line.at) - 1};
+    struct span behind = trim((struct span){
+        .at = close + 1, .bytes = text_line.bytes - (size_t)(close - text_line.at) - 1});
+    if (behind.bytes > 0 && behind.at[0] != '#' && behind.at[0] != ';') {
+        return refuse(scan, "there is more behind the \"]\"", error);
+    }
+    scan->in_section = true;
+    scan->has_setting = false;
+    struct span named = profile_of(trim(head), kind);
+    scan->is_wanted = named.bytes > 0 && is_text(named, profile);
+    return CADRE_OK;
+}
+
+/* A value without the comment behind it, which begins with a blank and "#" or ";". */
+static struct span without_comment(struct span value)
+{
+    for (size_t i = 1; i < value.bytes; i++) {
+        if ((value.at[i] == '#' || value.at[i] == ';') && is_blank(value.at[i - 1])) {
+            value.bytes = i;
+            break;
+        }
+    }
+    return trim(value);
+}
+
+static cadre_status read_setting(struct scan *scan, struct span text_line, const char *name,
+    struct s3_profile_value *ret_value, struct cadre_error *error)
+{
+    const char *equals = memchr(text_line.at, '=', text_line.bytes);
+    if (!scan->in_section) {
+        return refuse(scan, "it is above the first \"[\"", error);
+    }
+    if (equals == NULL) {
+        return refuse(scan, "a \"=\" is missing", error);
+    }
+    struct span key =
+        trim((struct span){.at = text_line.at, .bytes = (size_t)(equals - text_line.at)});
+    if (key.bytes == 0) {
+        return refuse(scan, "the name before \"=\" is missing", error);
+    }
+    bool is_named = key.bytes == strlen(name) && strncasecmp(key.at, name, key.bytes) == 0;
+    if (scan->is_wanted && is_named) {
+        struct span value = without_comment(trim((struct span){
+            .at = equals + 1, .bytes = text_line.bytes - (size_t)(equals - text_line.at) - 1}));
+        *ret_value = (struct s3_profile_value){.text = value.at, .bytes = value.bytes};
+    }
+    return CADRE_OK;
+}
+
+cadre_status s3_profile_find(const char *text, size_t size, enum s3_profile_kind kind,
+    const char *profile, const char *name, struct s3_profile_value *ret_value,
+    bool *ret_has_profile, struct cadre_error *error)
+{
+    struct scan scan = {.rest = {.at = text, .bytes = size}};
+    struct span whole;
+    bool has_profile = false;
+    *ret_value = (struct s3_profile_value){.text = NULL};
+    while (next_text_line(&scan, &whole)) {
+        struct span text_line = trim(whole);
+        if (memchr(whole.at, '\0', whole.bytes) != NULL) {
+            return refuse(&scan, "it has a zero byte", error);
+        }
+        if (text_line.bytes == 0 || text_line.at[0] == '#' || text_line.at[0] == ';') {
+            continue;
+        }
+        size_t indentation = (size_t)(text_line.at - whole.at);
+        if (scan.has_setting && indentation > scan.indentation) {
+            continue;
+        }
+        if (text_line.at[0] == '[') {
+            CADRE_TRY(read_head(&scan, text_line, kind, profile, error));
+            has_profile = has_profile || scan.is_wanted;
+            continue;
+        }
+        CADRE_TRY(read_setting(&scan, text_line, name, ret_value, error));
+        scan.has_setting = true;
+        scan.indentation = indentation;
+    }
+    if (ret_has_profile != NULL) {
+        *ret_has_profile = has_profile;
+    }
+    return CADRE_OK;
+}
+
+const char *s3_variable(const struct storage_variables *variables, const char *name)
+{
+    const char *value = variables != NULL ? variables->find(variables->user, name) : getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+const char *s3_profile_name(const struct storage_variables *variables)
+{
+    const char *name = s3_variable(variables, "AWS_PROFILE");
+    name = name != NULL ? name : s3_variable(variables, "AWS_DEFAULT_PROFILE");
+    return name != NULL ? name : "default";
+}
+
+char *s3_profile_path(const struct storage_variables *variables, enum s3_profile_kind kind)
+{
+    bool is_config = kind == S3_PROFILE_CONFIG;
+    const char *home = s3_variable(variables, "HOME");
+    const char *named =
+        s3_variable(variables, is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
+    bool in_home = named != NULL && named[0] == '~' && named[1] == '/';
+    char *path = NULL;
+    if (named != NULL && !in_home) {
+        return strcmp(named, "/dev/null") != 0 ? strdup(named) : NULL;
+    }
+    const char *name = in_home ? named + 2 : is_config ? ".aws/config" : ".aws/credentials";
+    if (home == NULL || asprintf(&path, "%s/%s", home, name) < 0) {
+        return NULL;
+    }
+    return path;
+}
+
+bool s3_profile_is_hidden(
+    const struct storage_variables *variables, enum s3_profile_kind kind, cadre_status status)
+{
+    const char *variable =
+        kind == S3_PROFILE_CONFIG ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE";
+    return status == CADRE_PERMISSION_DENIED && s3_variable(variables, variable) == NULL;
+}
+
+/* From one of the two files; "" where it does not set it. */
+static cadre_status setting_of(const struct storage_variables *variables, enum s3_profile_kind kind,
+    const char *name, char *ret_value, size_t size, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = s3_profile_path(variables, kind);
+    struct s3_secret_text text = {.bytes = NULL};
+    struct s3_profile_value value;
+    ret_value[0] = '\0';
+    if (path == NULL) {
+        return CADRE_OK;
+    }
+    cadre_status status = s3_secret_file_read(path, S3_PROFILE_FILE_BYTES_MAX, &text, error);
+    if (status == CADRE_NOT_FOUND || s3_profile_is_hidden(variables, kind, status)) {
+        return CADRE_OK;
+    }
+    if (status == CADRE_OK) {
+        status = s3_profile_find(
+            text.bytes, text.size, kind, s3_profile_name(variables), name, &value, NULL, error);
+        if (status != CADRE_OK) {
+            cadre_error_wrap(error, status, "%s", path);
+        } else if (value.bytes >= size) {
+            status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "%s: %s has %zu bytes, more than %zu", path, name, value.bytes, size - 1);
+        } else if (value.text != NULL) {
+            memcpy(ret_value, value.text, value.bytes);
+            ret_value[value.bytes] = '\0';
+        }
+    }
+    s3_secret_text_free(&text);
+    return status;
+}
+
+cadre_status s3_profile_setting(const struct storage_variables *variables, const char *name,
+    char *ret_value, size_t size, struct cadre_error *error)
+{
+    CADRE_TRY(setting_of(variables, S3_PROFILE_CONFIG, name, ret_value, size, error));
+    if (ret_value[0] != '\0') {
+        return CADRE_OK;
+    }
+    return setting_of(variables, S3_PROFILE_CREDENTIALS, name, ret_value, size, error);
+}
