@@ -11,7 +11,7 @@
 #include "coordinator/daemon/base/listings.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/base/pending_calls.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
 
 /* ---- calls that wait for their records ---- */
@@ -199,7 +199,7 @@ static void daemon_jobs_submit(
         sync_and_submit(daemon, call, data, length);
         return;
     }
-    if (storage_reserve(daemon, 1, "another job", &error) != CADRE_OK) {
+    if (quota_reserve(daemon, 1, "another job", &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }

@@ -10,7 +10,7 @@
 #include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/contents.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/lead.h"
 #include "coordinator/daemon/logs/log_followers.h"
@@ -39,7 +39,7 @@ static void on_job_forgotten(void *user, struct job_id job)
     series_forget(daemon, job);
     api_forget(daemon);
     paths_remove_job(daemon, job);
-    storage_forget_job(daemon->storage, job);
+    quota_forget_job(daemon->quota, job);
     daemon->references_dropped = true;
 }
 
@@ -136,7 +136,7 @@ cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struc
     CADRE_TRY(contents_open(
         daemon->blob_dir, &daemon->file_pool, &daemon->leading, &daemon->contents, error));
     if (counts_storage(&daemon->options)) {
-        CADRE_TRY(storage_open(daemon, error));
+        CADRE_TRY(quota_open(daemon, error));
     }
     CADRE_TRY(content_references_refresh(daemon, error));
     paths_resume_removal(daemon);

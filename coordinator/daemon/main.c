@@ -29,7 +29,7 @@
 #include "coordinator/daemon/series/series_jobs.h"
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 #include "coordinator/daemon/shared/contents_mark.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
@@ -96,7 +96,7 @@ static void on_turn_end(void *user)
         daemon_fail(daemon, &error);
         return;
     }
-    storage_expire_jobs(daemon);
+    quota_expire_jobs(daemon);
     notify_watchers_of_disk(daemon);
     if (shared_ledger_may_send(daemon)) {
         drop_unreferenced(daemon);
@@ -300,7 +300,7 @@ static void close_daemon(struct daemon *daemon)
     content_references_close(daemon->content_references);
     worker_contents_close(daemon->worker_contents);
     contents_close(daemon->contents);
-    storage_close(daemon->storage);
+    quota_close(daemon->quota);
     free(daemon->rpc_counts);
     job_log_close(daemon);
     engine_close(daemon->engine);

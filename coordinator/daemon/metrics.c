@@ -14,7 +14,7 @@
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
 #include "coordinator/daemon/shared/shared_metrics.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 
 #define METHODS_MAX 64
 #define CODES       (CADRE_UNAUTHENTICATED + 1)
@@ -284,7 +284,7 @@ static void show_counts(struct daemon *daemon, struct exposition *out)
 
 static void show_storage(struct daemon *daemon, struct exposition *out)
 {
-    struct storage_sizes sizes = storage_sizes(daemon);
+    struct quota_sizes sizes = quota_sizes(daemon);
     exposition_family(out, "cadre_storage_bytes", EXPOSITION_GAUGE,
         "What the state directory holds beside the ledger; blobs are programs, files and "
         "checkpoints.");

@@ -45,7 +45,7 @@ struct worker_contents;
 struct contents;
 struct submission;
 struct part_check;
-struct storage;
+struct quota;
 struct http_server;
 struct answer_cache;
 struct api_deferred;
@@ -105,7 +105,7 @@ struct daemon {
     struct signals signals;
     struct notifier notifier;
     uint64_t started_us;                   /* wall clock */
-    struct storage *storage;               /* how much is kept; NULL: not counted */
+    struct quota *quota;               /* how much is kept; NULL: not counted */
     struct http_server *http;              /* NULL: none */
     int http_port;                         /* that it serves */
     struct login_key login_key;            /* of the tokens of this start */

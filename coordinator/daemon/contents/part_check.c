@@ -11,7 +11,7 @@
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 
 struct part_check {
@@ -97,7 +97,7 @@ static cadre_status check_quota(
     uint64_t there = content_references_checkpoint_bytes(daemon, job);
     bool replaces = kept > 0 && engine_checkpoint_at(daemon->engine, job, kept - 1, &last);
     uint64_t stay = replaces && there > bytes ? there - bytes : replaces ? 0 : there;
-    return storage_reserve_job(daemon, job, bytes, stay, "a checkpoint", error);
+    return quota_reserve_job(daemon, job, bytes, stay, "a checkpoint", error);
 }
 
 static cadre_status check_part(struct part_check *check, struct cadre_error *error)

@@ -23,7 +23,7 @@
 #include "common/rpc/file_work.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 
 struct receive {
@@ -59,7 +59,7 @@ static void receive_free(void *user)
 {
     struct receive *receive = user;
     sha256_close(receive->hash);
-    storage_add_incoming(receive->daemon->storage, -(int64_t)receive->expected_bytes);
+    quota_add_incoming(receive->daemon->quota, -(int64_t)receive->expected_bytes);
     artifacts_free(&receive->kept);
     free(receive->temporary);
     free(receive->target);
@@ -285,7 +285,7 @@ static struct receive *receive_new(
     if (receive != NULL) {
         *receive = (struct receive){
             .daemon = daemon, .call = call, .fd = -1, .expected_bytes = size_bytes};
-        storage_add_incoming(daemon->storage, (int64_t)size_bytes);
+        quota_add_incoming(daemon->quota, (int64_t)size_bytes);
     }
     return receive;
 }
@@ -327,7 +327,7 @@ static void receive_count(const struct receive *receive)
             worker_contents_note(daemon, receive->worker, &receive->wanted);
         }
     } else if (came) {
-        storage_output(daemon->storage, receive->job,
+        quota_output(daemon->quota, receive->job,
             (int64_t)receive->got_bytes - (int64_t)receive->replaced_bytes);
     }
 }
@@ -416,7 +416,7 @@ static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     const struct blob_chunk *chunk, struct cadre_error *error)
 {
     CADRE_TRY(worker_permissions_check_tasks(daemon, call, error));
-    CADRE_TRY(storage_reserve(daemon, chunk->size_bytes, "an upload", error));
+    CADRE_TRY(quota_reserve(daemon, chunk->size_bytes, "an upload", error));
     struct receive *receive = receive_new(daemon, call, chunk->size_bytes);
     if (receive == NULL) {
         return no_memory(error);
@@ -498,8 +498,8 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
             "job %" PRIu64 " takes no more outputs", chunk->task.job.n);
     }
     if (!chunk->refers) {
-        CADRE_TRY(storage_reserve(daemon, chunk->size_bytes, chunk->path, error));
-        CADRE_TRY(storage_reserve_job(daemon, chunk->task.job, chunk->size_bytes,
+        CADRE_TRY(quota_reserve(daemon, chunk->size_bytes, chunk->path, error));
+        CADRE_TRY(quota_reserve_job(daemon, chunk->task.job, chunk->size_bytes,
             content_references_checkpoint_bytes(daemon, chunk->task.job), chunk->path, error));
     }
     struct receive *receive = receive_new(daemon, call, chunk->refers ? 0 : chunk->size_bytes);

@@ -11,7 +11,7 @@
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/logs/log_files.h"
 #include "coordinator/daemon/logs/logs.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 
 /* So much of one worker waits for the disk; beyond that it has to send again. */
 #define LINK_BYTES ((size_t)8 * 1024 * 1024)
@@ -133,7 +133,7 @@ static void send_ack(struct log_queue *queue)
         return;
     }
     if (io->change_bytes != 0) {
-        storage_log(daemon->storage, queue->job, io->change_bytes);
+        quota_log(daemon->quota, queue->job, io->change_bytes);
     }
     if (io->written) {
         log_followers_written(daemon, queue->job, queue->slot);

@@ -10,7 +10,7 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/base/links.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/series/series_files.h"
 
 /* Of one job, that wait for its thread. */
@@ -248,7 +248,7 @@ static void after_io(void *user)
         return;
     }
     if (series->io.change_bytes != 0) {
-        storage_log(daemon->storage, series->job, series->io.change_bytes);
+        quota_log(daemon->quota, series->job, series->io.change_bytes);
     }
     if (series->io.state == NULL || series->io.reread) {
         series->known = 0; /* what is read again may be without the newest generations */

@@ -18,7 +18,7 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 
 /* ---- the disk ---- */
 
@@ -191,7 +191,7 @@ static void forget_with_files(struct engine *engine, struct job_id job)
 {
     forget_job(engine, job.n);
     paths_remove_job(engine->daemon, job);
-    storage_forget_job(engine->daemon->storage, job);
+    quota_forget_job(engine->daemon->quota, job);
     engine->daemon->references_dropped = true;
 }
 
@@ -289,7 +289,7 @@ void daemon_close(struct daemon *daemon)
     content_references_close(daemon->content_references);
     worker_contents_close(daemon->worker_contents);
     contents_close(daemon->contents);
-    storage_close(daemon->storage);
+    quota_close(daemon->quota);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);
     free(daemon->blob_dir);

@@ -7,7 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "coordinator/daemon/base/links.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/logs/log_read.h"
 #include "coordinator/daemon/logs/logs.h"

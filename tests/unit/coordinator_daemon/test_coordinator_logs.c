@@ -17,7 +17,7 @@
 #include "coordinator/daemon/logs/log_read.h"
 #include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 #define LINK       7
@@ -442,7 +442,7 @@ static void nothing_stays_of_a_forgotten_job(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    assert_ok(storage_open(&stand, &error), &error);
+    assert_ok(quota_open(&stand, &error), &error);
     char folder[TEST_PATH_BYTES];
     (void)test_path(folder, stand.job_dir, "1");
     for (int round = 0; round < 50; round++) {
@@ -452,11 +452,11 @@ static void nothing_stays_of_a_forgotten_job(void **state)
         logs_forget(&stand, (struct job_id){1});
         paths_remove_job(&stand, (struct job_id){1});
         settle(&stand);
-        storage_forget_job(stand.storage, (struct job_id){1});
+        quota_forget_job(stand.storage, (struct job_id){1});
         settle(&stand);
         assert_int_equal(answer_count, 2);
         assert_int_equal(access(folder, F_OK), -1);
-        assert_int_equal(storage_sizes(&stand).logs_bytes, 0);
+        assert_int_equal(quota_sizes(&stand).logs_bytes, 0);
     }
 }
 
@@ -479,11 +479,11 @@ static void what_is_kept_is_counted(void **state)
     (void)state;
     struct cadre_error error = {0};
     stand.options.log_limit_bytes = 800;
-    assert_ok(storage_open(&stand, &error), &error);
+    assert_ok(quota_open(&stand, &error), &error);
     (void)write_lines(0, 0, 200);
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
     struct log_hole hole = log_hole_read(path);
-    assert_int_equal(storage_sizes(&stand).logs_bytes, 2000 - log_hole_bytes(&hole));
+    assert_int_equal(quota_sizes(&stand).logs_bytes, 2000 - log_hole_bytes(&hole));
     assert_int_equal(engine.log_bytes, 2000);
 }
 

@@ -4,14 +4,14 @@
  * not counted. At the quota the oldest jobs that ended are forgotten, with their logs and outputs;
  * jobs that have not ended never are. What still does not fit is refused. Logs are never refused:
  * each is bounded by --log-limit. */
-#ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_STORAGE_H
-#define CADRE_COORDINATOR_DAEMON_CONTENTS_STORAGE_H
+#ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_QUOTA_H
+#define CADRE_COORDINATOR_DAEMON_CONTENTS_QUOTA_H
 
 #include "coordinator/daemon/base/daemon.h"
 
-struct storage;
+struct quota;
 
-struct storage_sizes {
+struct quota_sizes {
     uint64_t blobs_bytes; /* programs, files, checkpoints: by content */
     uint64_t logs_bytes;
     uint64_t outputs_bytes;
@@ -20,37 +20,37 @@ struct storage_sizes {
 };
 
 /* After the engine and the contents were opened: walks the folders of jobs. */
-cadre_status storage_open(struct daemon *daemon, struct cadre_error *error);
+cadre_status quota_open(struct daemon *daemon, struct cadre_error *error);
 /* NULL is allowed. */
-void storage_close(struct storage *storage);
+void quota_close(struct quota *quota);
 
-/* The functions below report changes; contents are counted in contents.h. NULL storage: no option
+/* The functions below report changes; contents are counted in contents.h. NULL quota: no option
  * needs the counts, and nothing is counted. */
 /* Bytes that an upload in progress has announced; subtracted when it ends. */
-void storage_add_incoming(struct storage *storage, int64_t change);
+void quota_add_incoming(struct quota *quota, int64_t change);
 /* The logs of the job have `change` more bytes. */
-void storage_log(struct storage *storage, struct job_id job, int64_t change);
+void quota_log(struct quota *quota, struct job_id job, int64_t change);
 /* The outputs of the job have `change` more bytes. */
-void storage_output(struct storage *storage, struct job_id job, int64_t change);
+void quota_output(struct quota *quota, struct job_id job, int64_t change);
 /* The job was forgotten, with all its bytes. */
-void storage_forget_job(struct storage *storage, struct job_id job);
+void quota_forget_job(struct quota *quota, struct job_id job);
 
 /* All counts, those of contents.h included. */
-struct storage_sizes storage_sizes(const struct daemon *daemon);
+struct quota_sizes quota_sizes(const struct daemon *daemon);
 /* Its logs and outputs. */
-uint64_t storage_job_bytes(const struct storage *storage, struct job_id job);
+uint64_t quota_job_bytes(const struct quota *quota, struct job_id job);
 
 /* Makes room for `bytes` more (0: for something small), under --storage-quota. RESOURCE_EXHAUSTED
  * has a message for `what` with what to do. Not from inside the engine's sink. */
-cadre_status storage_reserve(
+cadre_status quota_reserve(
     struct daemon *daemon, uint64_t bytes, const char *what, struct cadre_error *error);
 
 /* The same under --job-quota, of a job's logs, outputs and checkpoints; `checkpoints` are the bytes
  * of its checkpoints that stay. */
-cadre_status storage_reserve_job(struct daemon *daemon, struct job_id job, uint64_t bytes,
+cadre_status quota_reserve_job(struct daemon *daemon, struct job_id job, uint64_t bytes,
     uint64_t checkpoints, const char *what, struct cadre_error *error);
 
 /* Forgets jobs that ended longer than --keep-for ago. */
-void storage_expire_jobs(struct daemon *daemon);
+void quota_expire_jobs(struct daemon *daemon);
 
 #endif

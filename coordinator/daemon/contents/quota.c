@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Counts what the state directory holds and keeps the quotas; jobs.c, receive.c, part_check.c
  * and main.c call it. */
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -27,9 +27,9 @@ struct job_sizes {
     bool going; /* it is forgotten, but the shared log has not stored that yet */
 };
 
-struct storage {
-    struct storage_sizes sizes; /* without the blobs, which contents.h counts */
-    struct job_sizes *jobs;     /* in order of id */
+struct quota {
+    struct quota_sizes sizes; /* without the blobs, which contents.h counts */
+    struct job_sizes *jobs;   /* in order of id */
     size_t count;
     size_t capacity;
     size_t going; /* jobs */
@@ -37,13 +37,13 @@ struct storage {
     uint64_t looked_us;
 };
 
-static size_t index_of(const struct storage *storage, struct job_id job)
+static size_t index_of(const struct quota *quota, struct job_id job)
 {
     size_t low = 0;
-    size_t high = storage->count;
+    size_t high = quota->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (storage->jobs[middle].id.n < job.n) {
+        if (quota->jobs[middle].id.n < job.n) {
             low = middle + 1;
         } else {
             high = middle;
@@ -53,26 +53,25 @@ static size_t index_of(const struct storage *storage, struct job_id job)
 }
 
 /* NULL: no memory; then the total is still right, and the job has no quota until the next start. */
-static struct job_sizes *sizes_of(struct storage *storage, struct job_id job)
+static struct job_sizes *sizes_of(struct quota *quota, struct job_id job)
 {
-    size_t at = index_of(storage, job);
-    if (at < storage->count && storage->jobs[at].id.n == job.n) {
-        return &storage->jobs[at];
+    size_t at = index_of(quota, job);
+    if (at < quota->count && quota->jobs[at].id.n == job.n) {
+        return &quota->jobs[at];
     }
-    if (storage->count == storage->capacity) {
-        size_t capacity = storage->capacity > 0 ? storage->capacity * 2 : 64;
-        struct job_sizes *grown = realloc(storage->jobs, capacity * sizeof *grown);
+    if (quota->count == quota->capacity) {
+        size_t capacity = quota->capacity > 0 ? quota->capacity * 2 : 64;
+        struct job_sizes *grown = realloc(quota->jobs, capacity * sizeof *grown);
         if (grown == NULL) {
             return NULL;
         }
-        storage->jobs = grown;
-        storage->capacity = capacity;
+        quota->jobs = grown;
+        quota->capacity = capacity;
     }
-    memmove(&storage->jobs[at + 1], &storage->jobs[at],
-        (storage->count - at) * sizeof storage->jobs[0]);
-    storage->count++;
-    storage->jobs[at] = (struct job_sizes){.id = job};
-    return &storage->jobs[at];
+    memmove(&quota->jobs[at + 1], &quota->jobs[at], (quota->count - at) * sizeof quota->jobs[0]);
+    quota->count++;
+    quota->jobs[at] = (struct job_sizes){.id = job};
+    return &quota->jobs[at];
 }
 
 static void change_by(uint64_t *bytes, int64_t change)
@@ -81,67 +80,67 @@ static void change_by(uint64_t *bytes, int64_t change)
     *bytes = change >= 0 ? *bytes + (uint64_t)change : *bytes > less ? *bytes - less : 0;
 }
 
-void storage_add_incoming(struct storage *storage, int64_t change)
+void quota_add_incoming(struct quota *quota, int64_t change)
 {
-    if (storage != NULL) {
-        change_by(&storage->incoming_bytes, change);
+    if (quota != NULL) {
+        change_by(&quota->incoming_bytes, change);
     }
 }
 
-void storage_log(struct storage *storage, struct job_id job, int64_t change)
+void quota_log(struct quota *quota, struct job_id job, int64_t change)
 {
-    struct job_sizes *sizes = storage != NULL ? sizes_of(storage, job) : NULL;
+    struct job_sizes *sizes = quota != NULL ? sizes_of(quota, job) : NULL;
     if (sizes != NULL) {
         change_by(&sizes->logs_bytes, change);
-        change_by(&storage->sizes.logs_bytes, change);
+        change_by(&quota->sizes.logs_bytes, change);
     }
 }
 
-void storage_output(struct storage *storage, struct job_id job, int64_t change)
+void quota_output(struct quota *quota, struct job_id job, int64_t change)
 {
-    struct job_sizes *sizes = storage != NULL ? sizes_of(storage, job) : NULL;
+    struct job_sizes *sizes = quota != NULL ? sizes_of(quota, job) : NULL;
     if (sizes != NULL) {
         change_by(&sizes->outputs_bytes, change);
-        change_by(&storage->sizes.outputs_bytes, change);
+        change_by(&quota->sizes.outputs_bytes, change);
     }
 }
 
-void storage_forget_job(struct storage *storage, struct job_id job)
+void quota_forget_job(struct quota *quota, struct job_id job)
 {
-    size_t at = storage != NULL ? index_of(storage, job) : 0;
-    if (storage == NULL || at == storage->count || storage->jobs[at].id.n != job.n) {
+    size_t at = quota != NULL ? index_of(quota, job) : 0;
+    if (quota == NULL || at == quota->count || quota->jobs[at].id.n != job.n) {
         return;
     }
-    storage->going -= storage->jobs[at].going ? 1 : 0;
-    change_by(&storage->sizes.logs_bytes, -(int64_t)storage->jobs[at].logs_bytes);
-    change_by(&storage->sizes.outputs_bytes, -(int64_t)storage->jobs[at].outputs_bytes);
-    memmove(&storage->jobs[at], &storage->jobs[at + 1],
-        (storage->count - at - 1) * sizeof storage->jobs[0]);
-    storage->count--;
+    quota->going -= quota->jobs[at].going ? 1 : 0;
+    change_by(&quota->sizes.logs_bytes, -(int64_t)quota->jobs[at].logs_bytes);
+    change_by(&quota->sizes.outputs_bytes, -(int64_t)quota->jobs[at].outputs_bytes);
+    memmove(
+        &quota->jobs[at], &quota->jobs[at + 1], (quota->count - at - 1) * sizeof quota->jobs[0]);
+    quota->count--;
 }
 
-struct storage_sizes storage_sizes(const struct daemon *daemon)
+struct quota_sizes quota_sizes(const struct daemon *daemon)
 {
-    struct storage_sizes sizes = {0};
-    if (daemon->storage != NULL) {
-        sizes = daemon->storage->sizes;
+    struct quota_sizes sizes = {0};
+    if (daemon->quota != NULL) {
+        sizes = daemon->quota->sizes;
         sizes.blobs_bytes = contents_bytes(daemon->contents);
     }
     return sizes;
 }
 
-uint64_t storage_job_bytes(const struct storage *storage, struct job_id job)
+uint64_t quota_job_bytes(const struct quota *quota, struct job_id job)
 {
-    size_t at = storage != NULL ? index_of(storage, job) : 0;
-    bool found = storage != NULL && at < storage->count && storage->jobs[at].id.n == job.n;
-    return found ? storage->jobs[at].logs_bytes + storage->jobs[at].outputs_bytes : 0;
+    size_t at = quota != NULL ? index_of(quota, job) : 0;
+    bool found = quota != NULL && at < quota->count && quota->jobs[at].id.n == job.n;
+    return found ? quota->jobs[at].logs_bytes + quota->jobs[at].outputs_bytes : 0;
 }
 
 /* ---- counting at the start ---- */
 
 /* Calls `visit` with each regular file below `folder`. */
-static void storage_walk(struct storage *storage, const char *folder, struct job_id job,
-    void (*visit)(struct storage *storage, struct job_id job, const char *path, uint64_t bytes))
+static void quota_walk(struct quota *quota, const char *folder, struct job_id job,
+    void (*visit)(struct quota *quota, struct job_id job, const char *path, uint64_t bytes))
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *opened = opendir(folder);
     const struct dirent *entry;
@@ -159,35 +158,34 @@ static void storage_walk(struct storage *storage, const char *folder, struct job
             continue;
         }
         if (S_ISDIR(status.st_mode)) {
-            storage_walk(storage, path, job, visit);
+            quota_walk(quota, path, job, visit);
         } else if (S_ISREG(status.st_mode)) {
-            visit(storage, job, path, (uint64_t)status.st_size);
+            visit(quota, job, path, (uint64_t)status.st_size);
         }
     }
 }
 
 /* Counts "<slot>", not the files beside it. */
-static void count_log(struct storage *storage, struct job_id job, const char *path, uint64_t bytes)
+static void count_log(struct quota *quota, struct job_id job, const char *path, uint64_t bytes)
 {
     const char *name = strrchr(path, '/') + 1;
     if (strchr(name, '.') == NULL) {
         struct log_hole hole = log_hole_read(path);
-        storage_log(storage, job, (int64_t)(bytes - log_hole_bytes(&hole)));
+        quota_log(quota, job, (int64_t)(bytes - log_hole_bytes(&hole)));
     }
 }
 
-static void count_output(
-    struct storage *storage, struct job_id job, const char *path, uint64_t bytes)
+static void count_output(struct quota *quota, struct job_id job, const char *path, uint64_t bytes)
 {
     (void)path;
-    storage_output(storage, job, (int64_t)bytes);
+    quota_output(quota, job, (int64_t)bytes);
 }
 
-cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
+cadre_status quota_open(struct daemon *daemon, struct cadre_error *error)
 {
     struct engine_job_brief info;
-    struct storage *storage = calloc(1, sizeof *storage);
-    if (storage == NULL) {
+    struct quota *quota = calloc(1, sizeof *quota);
+    if (quota == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
     }
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
@@ -198,64 +196,64 @@ cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
         if (outputs == NULL || series == NULL ||
             asprintf(&logs, "%s/%" PRIu64 "/logs", daemon->job_dir, info.id.n) < 0) {
             logs = NULL;
-            storage_close(storage);
+            quota_close(quota);
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
         }
-        storage_walk(storage, logs, info.id, count_log);
-        storage_walk(storage, outputs, info.id, count_output);
+        quota_walk(quota, logs, info.id, count_log);
+        quota_walk(quota, outputs, info.id, count_output);
         if (stat(series, &status) == 0) {
-            storage_log(storage, info.id, (int64_t)status.st_size);
+            quota_log(quota, info.id, (int64_t)status.st_size);
         }
     }
-    daemon->storage = storage;
+    daemon->quota = quota;
     return CADRE_OK;
 }
 
-void storage_close(struct storage *storage)
+void quota_close(struct quota *quota)
 {
-    if (storage != NULL) {
-        free(storage->jobs);
-        free(storage);
+    if (quota != NULL) {
+        free(quota->jobs);
+        free(quota);
     }
 }
 
 /* ---- quotas ---- */
 
-static uint64_t storage_total(const struct daemon *daemon)
+static uint64_t quota_total(const struct daemon *daemon)
 {
-    struct storage_sizes sizes = storage_sizes(daemon);
+    struct quota_sizes sizes = quota_sizes(daemon);
     return sizes.blobs_bytes + sizes.logs_bytes + sizes.outputs_bytes +
-           daemon->storage->incoming_bytes;
+           daemon->quota->incoming_bytes;
 }
 
 /* With a shared log the job is there until its removal is stored. */
 static void note_going(struct daemon *daemon, struct job_id job)
 {
     struct job_sizes *sizes =
-        engine_job_spec(daemon->engine, job) != NULL ? sizes_of(daemon->storage, job) : NULL;
+        engine_job_spec(daemon->engine, job) != NULL ? sizes_of(daemon->quota, job) : NULL;
     if (sizes != NULL) {
         sizes->going = true;
-        daemon->storage->going++;
+        daemon->quota->going++;
     }
 }
 
-static bool is_going(const struct storage *storage, struct job_id job)
+static bool is_going(const struct quota *quota, struct job_id job)
 {
-    size_t at = index_of(storage, job);
-    return at < storage->count && storage->jobs[at].id.n == job.n && storage->jobs[at].going;
+    size_t at = index_of(quota, job);
+    return at < quota->count && quota->jobs[at].id.n == job.n && quota->jobs[at].going;
 }
 
-static void storage_forget(struct daemon *daemon, struct job_id job, const char *why)
+static void quota_forget(struct daemon *daemon, struct job_id job, const char *why)
 {
     struct cadre_error error = {0};
-    uint64_t bytes = storage_job_bytes(daemon->storage, job);
+    uint64_t bytes = quota_job_bytes(daemon->quota, job);
     if (engine_forget_job(daemon->engine, job, &error) != CADRE_OK) {
         daemon_fail(daemon, &error); /* the ledger cannot be written */
         return;
     }
     note_going(daemon, job);
-    daemon->storage->sizes.forgotten++;
+    daemon->quota->sizes.forgotten++;
     log_event(LOG_LEVEL_INFO, "storage", "a job that ended is forgotten", LOG_U64("job", job.n),
         LOG_U64("bytes", bytes), LOG_STR("reason", why));
 }
@@ -285,80 +283,80 @@ static bool oldest_ended(struct daemon *daemon, struct job_id *ret_job)
 static uint64_t bytes_unremovable(struct daemon *daemon)
 {
     struct engine_job_brief info;
-    uint64_t bytes = daemon->storage->incoming_bytes;
+    uint64_t bytes = daemon->quota->incoming_bytes;
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        bool goes = is_removable(daemon, &info) || is_going(daemon->storage, info.id);
-        bytes += goes ? 0 : storage_job_bytes(daemon->storage, info.id);
+        bool goes = is_removable(daemon, &info) || is_going(daemon->quota, info.id);
+        bytes += goes ? 0 : quota_job_bytes(daemon->quota, info.id);
     }
     return bytes;
 }
 
-cadre_status storage_reserve(
+cadre_status quota_reserve(
     struct daemon *daemon, uint64_t bytes, const char *what, struct cadre_error *error)
 {
-    uint64_t quota = daemon->options.storage_quota_bytes;
-    struct storage *storage = daemon->storage;
+    uint64_t limit = daemon->options.storage_quota_bytes;
+    struct quota *quota = daemon->quota;
     struct job_id oldest;
-    if (quota == 0 || storage == NULL) {
+    if (limit == 0 || quota == NULL) {
         return CADRE_OK;
     }
-    bool fits = bytes <= quota && storage_total(daemon) <= quota - bytes;
-    bool may_fit = fits || (bytes <= quota && bytes_unremovable(daemon) <= quota - bytes);
+    bool fits = bytes <= limit && quota_total(daemon) <= limit - bytes;
+    bool may_fit = fits || (bytes <= limit && bytes_unremovable(daemon) <= limit - bytes);
     /* Not while the freed contents are not known: how many a job frees that is going is known when
      * it is gone, so that the quota may be exceeded for one round trip of the shared log. */
-    while (may_fit && storage_total(daemon) + bytes > quota && daemon->failed == CADRE_OK &&
-           storage->going == 0 && !content_references_are_loading(daemon->content_references) &&
+    while (may_fit && quota_total(daemon) + bytes > limit && daemon->failed == CADRE_OK &&
+           quota->going == 0 && !content_references_are_loading(daemon->content_references) &&
            oldest_ended(daemon, &oldest)) {
         struct cadre_error ignored = {0};
-        storage_forget(daemon, oldest, "room is needed: --storage-quota");
+        quota_forget(daemon, oldest, "room is needed: --storage-quota");
         (void)content_references_refresh(daemon, &ignored);
     }
-    if (may_fit && (storage->going > 0 || storage_total(daemon) + bytes <= quota)) {
+    if (may_fit && (quota->going > 0 || quota_total(daemon) + bytes <= limit)) {
         return CADRE_OK;
     }
-    storage->sizes.refused++;
+    quota->sizes.refused++;
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "the coordinator's storage is full, %s does not fit: %" PRIu64 " of %" PRIu64
         " bytes (--storage-quota) are used by jobs that have not ended, and by files that became "
         "unused less than an hour ago; cancel jobs, keep fewer checkpoints, or raise the quota",
-        what, storage_total(daemon), quota);
+        what, quota_total(daemon), limit);
 }
 
-cadre_status storage_reserve_job(struct daemon *daemon, struct job_id job, uint64_t bytes,
+cadre_status quota_reserve_job(struct daemon *daemon, struct job_id job, uint64_t bytes,
     uint64_t checkpoints, const char *what, struct cadre_error *error)
 {
-    uint64_t quota = daemon->options.job_quota_bytes;
-    uint64_t used = storage_job_bytes(daemon->storage, job) + checkpoints;
-    if (quota == 0 || daemon->storage == NULL || (bytes <= quota && used <= quota - bytes)) {
+    uint64_t limit = daemon->options.job_quota_bytes;
+    uint64_t used = quota_job_bytes(daemon->quota, job) + checkpoints;
+    if (limit == 0 || daemon->quota == NULL || (bytes <= limit && used <= limit - bytes)) {
         return CADRE_OK;
     }
-    daemon->storage->sizes.refused++;
+    daemon->quota->sizes.refused++;
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "the storage of job %" PRIu64 " is full, %s of %" PRIu64
         " bytes does not fit: it has %" PRIu64 " of %" PRIu64
         " bytes (--job-quota of the coordinator) in logs, outputs and checkpoints; "
         "keep fewer checkpoints, write less, or raise the quota",
-        job.n, what, bytes, used, quota);
+        job.n, what, bytes, used, limit);
 }
 
-void storage_expire_jobs(struct daemon *daemon)
+void quota_expire_jobs(struct daemon *daemon)
 {
     uint64_t keep_us = daemon->options.keep_for_us;
-    if (keep_us == 0 || daemon->storage == NULL) {
+    if (keep_us == 0 || daemon->quota == NULL) {
         return;
     }
     uint64_t now_us = clock_monotonic_us();
     uint64_t wall_us = clock_wall_us();
-    if (wall_us < keep_us || now_us - daemon->storage->looked_us < EXPIRY_CHECK_US) {
+    if (wall_us < keep_us || now_us - daemon->quota->looked_us < EXPIRY_CHECK_US) {
         return;
     }
-    daemon->storage->looked_us = now_us;
+    daemon->quota->looked_us = now_us;
     struct engine_job_brief info;
     /* From the oldest: forgetting a job does not move those that come next. */
     for (uint32_t i = engine_job_count(daemon->engine); i > 0 && daemon->failed == CADRE_OK; i--) {
         if (engine_job_brief_at(daemon->engine, i - 1, &info) &&
             info.ended_us < wall_us - keep_us && is_removable(daemon, &info)) {
-            storage_forget(daemon, info.id, "it ended long ago: --keep-for");
+            quota_forget(daemon, info.id, "it ended long ago: --keep-for");
         }
     }
 }

@@ -11,7 +11,7 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/contents/storage.h"
+#include "coordinator/daemon/contents/quota.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;
@@ -36,9 +36,9 @@ static int tear_down(void **state)
 static void open_storage(void)
 {
     struct cadre_error error = {0};
-    storage_close(stand.storage);
+    quota_close(stand.storage);
     stand.storage = NULL;
-    assert_ok(storage_open(&stand, &error), &error);
+    assert_ok(quota_open(&stand, &error), &error);
     assert_ok(refresh_references(&stand, &error), &error);
 }
 
@@ -76,22 +76,22 @@ static void a_start_finds_what_was_counted(void **state)
     (void)add_job(&engine, 1, "program");
     put_content(&stand, "program");
     open_storage();
-    storage_log(stand.storage, (struct job_id){1}, 12);
+    quota_log(stand.storage, (struct job_id){1}, 12);
     add_log(1, "twelve bytes");
-    storage_output(stand.storage, (struct job_id){1}, 5);
+    quota_output(stand.storage, (struct job_id){1}, 5);
     add_output(1, "12345");
     CADRE_FREE_AT_EXIT char *series = path_of_series(&stand, (struct job_id){1});
     test_write(series, "what it reported"); /* counts as its logs do */
-    storage_log(stand.storage, (struct job_id){1}, 16);
-    struct storage_sizes kept = storage_sizes(&stand);
+    quota_log(stand.storage, (struct job_id){1}, 16);
+    struct quota_sizes kept = quota_sizes(&stand);
     open_storage();
-    struct storage_sizes found = storage_sizes(&stand);
+    struct quota_sizes found = quota_sizes(&stand);
     assert_int_equal(kept.blobs_bytes, 7);
     assert_int_equal(kept.logs_bytes, 28);
     assert_int_equal(kept.outputs_bytes, 5);
     assert_memory_equal(&kept, &found, sizeof kept);
-    assert_int_equal(storage_job_bytes(stand.storage, (struct job_id){1}), 33);
-    assert_int_equal(storage_job_bytes(stand.storage, (struct job_id){2}), 0);
+    assert_int_equal(quota_job_bytes(stand.storage, (struct job_id){1}), 33);
+    assert_int_equal(quota_job_bytes(stand.storage, (struct job_id){2}), 0);
 }
 
 /* The one that ended first goes first, whatever its number; one that runs never. */
@@ -107,28 +107,28 @@ static void the_oldest_make_room(void **state)
         add_output(job, "0123456789");
     }
     open_storage();
-    assert_int_equal(storage_sizes(&stand).outputs_bytes, 40);
+    assert_int_equal(quota_sizes(&stand).outputs_bytes, 40);
     stand.options.storage_quota_bytes = 45;
-    assert_ok(storage_reserve(&stand, 5, "a file", &error), &error);
+    assert_ok(quota_reserve(&stand, 5, "a file", &error), &error);
     assert_int_equal(engine.job_count, 4);
-    assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
+    assert_ok(quota_reserve(&stand, 20, "a file", &error), &error);
     assert_int_equal(engine.job_count, 2);
     assert_non_null(engine_job_spec(&engine, (struct job_id){1}));
     assert_null(engine_job_spec(&engine, (struct job_id){2}));
     assert_null(engine_job_spec(&engine, (struct job_id){3}));
-    assert_int_equal(storage_sizes(&stand).forgotten, 2);
-    assert_int_equal(storage_sizes(&stand).outputs_bytes, 20);
+    assert_int_equal(quota_sizes(&stand).forgotten, 2);
+    assert_int_equal(quota_sizes(&stand).outputs_bytes, 20);
     /* More than can ever fit: no job is forgotten without use. */
-    assert_error(storage_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+    assert_error(quota_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "--storage-quota");
     assert_int_equal(engine.job_count, 2);
-    assert_error(storage_reserve(&stand, 40, "out/w.bin", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+    assert_error(quota_reserve(&stand, 40, "out/w.bin", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "out/w.bin does not fit: 20 of 45 bytes");
     assert_int_equal(engine.job_count, 2); /* it would not have fitted without job 1 either */
-    assert_ok(storage_reserve(&stand, 35, "out/w.bin", &error), &error);
+    assert_ok(quota_reserve(&stand, 35, "out/w.bin", &error), &error);
     assert_int_equal(engine.job_count, 1);
     assert_non_null(engine_job_spec(&engine, (struct job_id){4}));
-    assert_int_equal(storage_sizes(&stand).refused, 2);
+    assert_int_equal(quota_sizes(&stand).refused, 2);
 }
 
 /* With a shared log a job goes a little later, and none goes for the same room meanwhile. */
@@ -144,22 +144,22 @@ static void one_at_a_time_goes_where_that_takes_time(void **state)
     open_storage();
     stand.options.storage_quota_bytes = 45;
     for (int i = 0; i < 3; i++) {
-        assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
-        assert_int_equal(storage_sizes(&stand).forgotten, 1);
-        assert_int_equal(storage_sizes(&stand).outputs_bytes, 40);
+        assert_ok(quota_reserve(&stand, 20, "a file", &error), &error);
+        assert_int_equal(quota_sizes(&stand).forgotten, 1);
+        assert_int_equal(quota_sizes(&stand).outputs_bytes, 40);
     }
     /* Also with the job that goes it never fits. */
-    assert_error(storage_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+    assert_error(quota_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "--storage-quota");
     forget_going(&engine);
     assert_int_equal(engine.job_count, 3);
-    assert_int_equal(storage_sizes(&stand).outputs_bytes, 30);
-    assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
-    assert_int_equal(storage_sizes(&stand).forgotten, 2);
+    assert_int_equal(quota_sizes(&stand).outputs_bytes, 30);
+    assert_ok(quota_reserve(&stand, 20, "a file", &error), &error);
+    assert_int_equal(quota_sizes(&stand).forgotten, 2);
     forget_going(&engine);
-    assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
+    assert_ok(quota_reserve(&stand, 20, "a file", &error), &error);
     assert_int_equal(engine.job_count, 2);
-    assert_int_equal(storage_sizes(&stand).forgotten, 2);
+    assert_int_equal(quota_sizes(&stand).forgotten, 2);
 }
 
 /* Programs and files of the forgotten go too, unless another job has them. */
@@ -173,13 +173,13 @@ static void contents_of_the_forgotten_go(void **state)
     put_old_content(&stand, "only here");
     put_old_content(&stand, "both have it");
     open_storage();
-    assert_int_equal(storage_sizes(&stand).blobs_bytes, 21);
+    assert_int_equal(quota_sizes(&stand).blobs_bytes, 21);
     stand.options.storage_quota_bytes = 22;
-    assert_ok(storage_reserve(&stand, 10, "a file", &error), &error);
+    assert_ok(quota_reserve(&stand, 10, "a file", &error), &error);
     assert_false(is_here(&stand, "only here"));
     assert_true(is_here(&stand, "both have it"));
     assert_int_equal(engine.job_count, 2);
-    assert_int_equal(storage_sizes(&stand).blobs_bytes, 12);
+    assert_int_equal(quota_sizes(&stand).blobs_bytes, 12);
 }
 
 /* What is on its way counts: two uploads cannot share the last bytes. */
@@ -189,11 +189,11 @@ static void uploads_under_way_count(void **state)
     struct cadre_error error = {0};
     open_storage();
     stand.options.storage_quota_bytes = 100;
-    storage_add_incoming(stand.storage, 60);
-    assert_error(storage_reserve(&stand, 60, "an upload", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+    quota_add_incoming(stand.storage, 60);
+    assert_error(quota_reserve(&stand, 60, "an upload", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "an upload does not fit");
-    storage_add_incoming(stand.storage, -60);
-    assert_ok(storage_reserve(&stand, 60, "an upload", &error), &error);
+    quota_add_incoming(stand.storage, -60);
+    assert_ok(quota_reserve(&stand, 60, "an upload", &error), &error);
 }
 
 static void a_job_has_its_own_bound(void **state)
@@ -203,15 +203,15 @@ static void a_job_has_its_own_bound(void **state)
     struct job_id job = {1};
     (void)add_job(&engine, 1, "program");
     open_storage();
-    storage_output(stand.storage, job, 50);
-    assert_ok(storage_reserve_job(&stand, job, 1000, 0, "a file", &error), &error);
+    quota_output(stand.storage, job, 50);
+    assert_ok(quota_reserve_job(&stand, job, 1000, 0, "a file", &error), &error);
     stand.options.job_quota_bytes = 100;
-    assert_ok(storage_reserve_job(&stand, job, 50, 0, "a file", &error), &error);
-    assert_error(storage_reserve_job(&stand, job, 51, 0, "a file", &error),
+    assert_ok(quota_reserve_job(&stand, job, 50, 0, "a file", &error), &error);
+    assert_error(quota_reserve_job(&stand, job, 51, 0, "a file", &error),
         CADRE_RESOURCE_EXHAUSTED, &error, "--job-quota");
-    assert_error(storage_reserve_job(&stand, job, 20, 31, "a checkpoint", &error),
+    assert_error(quota_reserve_job(&stand, job, 20, 31, "a checkpoint", &error),
         CADRE_RESOURCE_EXHAUSTED, &error, "a checkpoint of 20 bytes does not fit");
-    assert_error(storage_reserve_job(&stand, job, UINT64_MAX, 0, "a file", &error),
+    assert_error(quota_reserve_job(&stand, job, UINT64_MAX, 0, "a file", &error),
         CADRE_RESOURCE_EXHAUSTED, &error, "--job-quota");
 }
 
@@ -246,10 +246,10 @@ static void jobs_are_forgotten_in_time(void **state)
     (void)add_job(&engine, 4, "d");
     (void)ended_job(5, "e", now_us - 60 * CADRE_US_PER_S);
     open_storage();
-    storage_expire_jobs(&stand);
+    quota_expire_jobs(&stand);
     assert_int_equal(engine.job_count, 5); /* for ever */
     stand.options.keep_for_us = 50 * CADRE_US_PER_S;
-    storage_expire_jobs(&stand);
+    quota_expire_jobs(&stand);
     assert_int_equal(engine.job_count, 2);
     assert_non_null(engine_job_spec(&engine, (struct job_id){3}));
     assert_non_null(engine_job_spec(&engine, (struct job_id){4}));
