@@ -207,8 +207,8 @@ static void a_job_has_its_own_bound(void **state)
     assert_ok(quota_reserve_job(&stand, job, 1000, 0, "a file", &error), &error);
     stand.options.job_quota_bytes = 100;
     assert_ok(quota_reserve_job(&stand, job, 50, 0, "a file", &error), &error);
-    assert_error(quota_reserve_job(&stand, job, 51, 0, "a file", &error),
-        CADRE_RESOURCE_EXHAUSTED, &error, "--job-quota");
+    assert_error(quota_reserve_job(&stand, job, 51, 0, "a file", &error), CADRE_RESOURCE_EXHAUSTED,
+        &error, "--job-quota");
     assert_error(quota_reserve_job(&stand, job, 20, 31, "a checkpoint", &error),
         CADRE_RESOURCE_EXHAUSTED, &error, "a checkpoint of 20 bytes does not fit");
     assert_error(quota_reserve_job(&stand, job, UINT64_MAX, 0, "a file", &error),
