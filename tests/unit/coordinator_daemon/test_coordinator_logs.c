@@ -452,7 +452,7 @@ static void nothing_stays_of_a_forgotten_job(void **state)
         logs_forget(&stand, (struct job_id){1});
         paths_remove_job(&stand, (struct job_id){1});
         settle(&stand);
-        quota_forget_job(stand.storage, (struct job_id){1});
+        quota_forget_job(stand.quota, (struct job_id){1});
         settle(&stand);
         assert_int_equal(answer_count, 2);
         assert_int_equal(access(folder, F_OK), -1);

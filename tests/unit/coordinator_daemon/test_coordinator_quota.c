@@ -29,15 +29,15 @@ static int tear_down(void **state)
 {
     (void)state;
     daemon_close(&stand);
-    stand.storage = NULL;
+    stand.quota = NULL;
     return 0;
 }
 
 static void open_storage(void)
 {
     struct cadre_error error = {0};
-    quota_close(stand.storage);
-    stand.storage = NULL;
+    quota_close(stand.quota);
+    stand.quota = NULL;
     assert_ok(quota_open(&stand, &error), &error);
     assert_ok(refresh_references(&stand, &error), &error);
 }
@@ -76,13 +76,13 @@ static void a_start_finds_what_was_counted(void **state)
     (void)add_job(&engine, 1, "program");
     put_content(&stand, "program");
     open_storage();
-    quota_log(stand.storage, (struct job_id){1}, 12);
+    quota_log(stand.quota, (struct job_id){1}, 12);
     add_log(1, "twelve bytes");
-    quota_output(stand.storage, (struct job_id){1}, 5);
+    quota_output(stand.quota, (struct job_id){1}, 5);
     add_output(1, "12345");
     CADRE_FREE_AT_EXIT char *series = path_of_series(&stand, (struct job_id){1});
     test_write(series, "what it reported"); /* counts as its logs do */
-    quota_log(stand.storage, (struct job_id){1}, 16);
+    quota_log(stand.quota, (struct job_id){1}, 16);
     struct quota_sizes kept = quota_sizes(&stand);
     open_storage();
     struct quota_sizes found = quota_sizes(&stand);
@@ -90,8 +90,8 @@ static void a_start_finds_what_was_counted(void **state)
     assert_int_equal(kept.logs_bytes, 28);
     assert_int_equal(kept.outputs_bytes, 5);
     assert_memory_equal(&kept, &found, sizeof kept);
-    assert_int_equal(quota_job_bytes(stand.storage, (struct job_id){1}), 33);
-    assert_int_equal(quota_job_bytes(stand.storage, (struct job_id){2}), 0);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){1}), 33);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){2}), 0);
 }
 
 /* The one that ended first goes first, whatever its number; one that runs never. */
@@ -189,10 +189,10 @@ static void uploads_under_way_count(void **state)
     struct cadre_error error = {0};
     open_storage();
     stand.options.storage_quota_bytes = 100;
-    quota_add_incoming(stand.storage, 60);
+    quota_add_incoming(stand.quota, 60);
     assert_error(quota_reserve(&stand, 60, "an upload", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "an upload does not fit");
-    quota_add_incoming(stand.storage, -60);
+    quota_add_incoming(stand.quota, -60);
     assert_ok(quota_reserve(&stand, 60, "an upload", &error), &error);
 }
 
@@ -203,7 +203,7 @@ static void a_job_has_its_own_bound(void **state)
     struct job_id job = {1};
     (void)add_job(&engine, 1, "program");
     open_storage();
-    quota_output(stand.storage, job, 50);
+    quota_output(stand.quota, job, 50);
     assert_ok(quota_reserve_job(&stand, job, 1000, 0, "a file", &error), &error);
     stand.options.job_quota_bytes = 100;
     assert_ok(quota_reserve_job(&stand, job, 50, 0, "a file", &error), &error);
