@@ -78,11 +78,37 @@ static void expect_bytes(struct object *object, const char *bytes, size_t size, 
         most = most < size - offset ? most : size - offset;
         size_t count = (size_t)prng_uniform(&random, most + 1);
         object_ask(object, offset, count);
-        object_prefetch(object, offset);
+        object_prefetch(object, offset, count);
         ASSERT_OK(object_read(object, offset, to, count, &error));
         assert_memory_equal(to, bytes + offset, count);
     }
     free(to);
+}
+
+/* Many at once, of which some lie in two blocks. */
+static void expect_pieces(struct object *object, const char *bytes, size_t size, uint64_t seed)
+{
+    struct prng random = {.state = seed};
+    struct cadre_error error = {0};
+    static char to[OBJECT_PIECES_MAX][700];
+    for (size_t turn = 0; turn < 200; turn++) {
+        struct object_piece pieces[OBJECT_PIECES_MAX];
+        size_t count = (size_t)prng_uniform(&random, OBJECT_PIECES_MAX + 1);
+        size_t done = 0;
+        for (size_t i = 0; i < count; i++) {
+            size_t offset = (size_t)prng_uniform(&random, size);
+            size_t most = size - offset < sizeof to[0] ? size - offset : sizeof to[0];
+            pieces[i] = (struct object_piece){.object = object,
+                .offset = i % 7 == 3 && size > BLOCK ? BLOCK - 1 : offset,
+                .to = to[i],
+                .bytes = i % 7 == 3 && size > BLOCK ? 2 : (size_t)prng_uniform(&random, most + 1)};
+        }
+        ASSERT_OK(object_read_pieces(pieces, count, &done, &error));
+        assert_int_equal(done, count);
+        for (size_t i = 0; i < count; i++) {
+            assert_memory_equal(to[i], bytes + pieces[i].offset, pieces[i].bytes);
+        }
+    }
 }
 
 static void by_index(void **state)
@@ -96,6 +122,7 @@ static void by_index(void **state)
         assert_int_equal(object_bytes(object), sizes[i]);
         assert_string_equal(object_path(object), PATH);
         expect_bytes(object, bytes, sizes[i], i + 1);
+        expect_pieces(object, bytes, sizes[i], i + 1);
         object_close(object);
         free(bytes);
     }
@@ -133,6 +160,7 @@ static void within_the_budget(void **state)
         struct object *object = open_object(PATH);
         assert_int_equal(object_memory_limit(), blocks);
         expect_bytes(object, bytes, size, 3);
+        expect_pieces(object, bytes, size, 3);
         assert_true(object_memory_held() <= object_memory_limit());
         object_close(object);
         free(bytes);
@@ -350,8 +378,8 @@ static void another_state(void **state)
     free(others);
 }
 
-/* What is read ahead and fails is read again by the reader that comes there, and only a failure of that
- * is one. */
+/* What is read ahead and fails is read again by the reader that comes there, and only a failure of
+ * that is one. */
 static void failures(void **state)
 {
     (void)state;

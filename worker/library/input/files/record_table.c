@@ -142,7 +142,7 @@ static void record_table_prefetch(const struct record_run *run)
     if (comes_from_mapping(run)) {
         mapped_file_prefetch(&run->table->mapped, run->offset, (size_t)run->bytes);
     } else if (run->table->object != NULL) {
-        object_prefetch(run->table->object, run->offset);
+        object_prefetch(run->table->object, run->offset, run->bytes);
     }
 }
 
@@ -228,23 +228,9 @@ static cadre_status frames_error(const struct record_run *run, const struct reco
         error);
 }
 
-static cadre_status read_object(
-    const struct record_run *run, uint8_t *to, struct cadre_error *error)
-{
-    const struct record_table *table = run->table;
-    cadre_status status = object_read(table->object, run->offset, to, (size_t)run->bytes, error);
-    return status == CADRE_OK
-               ? CADRE_OK
-               : cadre_error_wrap(error, status, "%s, record %" PRIu64 " at offset %" PRIu64,
-                     table->path, run->first, run->offset);
-}
-
 static cadre_status record_table_copy(
     const struct record_run *run, uint8_t *to, struct cadre_error *error)
 {
-    if (run->table->object != NULL) {
-        return read_object(run, to, error);
-    }
     /* Where the mapping fails, reading says exactly why. */
     bool copied = comes_from_mapping(run) &&
                   mapped_file_copy(&run->table->mapped, run->offset, to, (size_t)run->bytes);
@@ -296,7 +282,8 @@ static cadre_status copy_group(const struct record_run runs[], size_t run_count,
 {
     *ret_count = 0;
     *ret_bytes = 0;
-    while (*ret_count < run_count && *ret_bytes < GROUP_BYTES) {
+    while (*ret_count < run_count && *ret_bytes < GROUP_BYTES &&
+           runs[*ret_count].table->object == NULL) {
         const struct record_run *run = &runs[*ret_count];
         if (*ret_count + RUNS_AHEAD < run_count) {
             record_table_prefetch(run + RUNS_AHEAD);
@@ -304,6 +291,38 @@ static cadre_status copy_group(const struct record_run runs[], size_t run_count,
         CADRE_TRY(record_table_copy(run, to + *ret_bytes, error));
         *ret_bytes += (size_t)run->bytes;
         ++*ret_count;
+    }
+    return CADRE_OK;
+}
+
+/* The same of runs that lie in objects. */
+static cadre_status copy_object_group(const struct record_run runs[], size_t run_count, uint8_t *to,
+    size_t *ret_count, size_t *ret_bytes, struct cadre_error *error)
+{
+    struct object_piece pieces[OBJECT_PIECES_MAX];
+    size_t count = 0;
+    size_t bytes = 0;
+    for (; count < run_count && count < OBJECT_PIECES_MAX && bytes < GROUP_BYTES &&
+           runs[count].table->object != NULL;
+         count++) {
+        pieces[count] = (struct object_piece){.object = runs[count].table->object,
+            .offset = runs[count].offset,
+            .to = to + bytes,
+            .bytes = (size_t)runs[count].bytes};
+        bytes += pieces[count].bytes;
+        if (count + RUNS_AHEAD < run_count) {
+            record_table_prefetch(&runs[count + RUNS_AHEAD]);
+        }
+    }
+    *ret_bytes = 0;
+    cadre_status status = object_read_pieces(pieces, count, ret_count, error);
+    for (size_t i = 0; i < *ret_count; i++) {
+        *ret_bytes += pieces[i].bytes;
+    }
+    if (status != CADRE_OK) {
+        const struct record_run *failed = &runs[*ret_count];
+        return cadre_error_wrap(error, status, "%s, record %" PRIu64 " at offset %" PRIu64,
+            failed->table->path, failed->first, failed->offset);
     }
     return CADRE_OK;
 }
@@ -322,7 +341,9 @@ cadre_status record_table_read(const struct record_run runs[], size_t run_count,
     while (run_count > 0) {
         size_t count = 0;
         size_t bytes = 0;
-        cadre_status status = copy_group(runs, run_count, to, &count, &bytes, error);
+        cadre_status status = runs->table->object != NULL
+                                  ? copy_object_group(runs, run_count, to, &count, &bytes, error)
+                                  : copy_group(runs, run_count, to, &count, &bytes, error);
         /* Also of the runs before one that cannot be read: the first failure counts. */
         CADRE_TRY(check_runs(runs, count, to, bytes, records, error));
         if (status != CADRE_OK) {

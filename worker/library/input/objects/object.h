@@ -44,12 +44,27 @@ uint64_t object_bytes(const struct object *object);
 cadre_status object_read(
     struct object *object, uint64_t offset, void *to, size_t bytes, struct cadre_error *error);
 
+/* One of several reads. */
+struct object_piece {
+    struct object *object;
+    uint64_t offset;
+    void *to;
+    size_t bytes;
+};
+
+#define OBJECT_PIECES_MAX 64
+
+/* As many reads, in less time for short ones that are in memory; `count` is OBJECT_PIECES_MAX at
+ * most. *ret_done is how many were done when it fails: the first ones. */
+cadre_status object_read_pieces(const struct object_piece pieces[], size_t count, size_t *ret_done,
+    struct cadre_error *error);
+
 /* These bytes, inside the object, are read soon: blocks that are not in memory are asked for, as
  * far as there is room. Does not wait. */
 void object_ask(struct object *object, uint64_t offset, uint64_t bytes);
 
-/* Asks the processor to have ready the first bytes at `offset`, if they are in memory. */
-void object_prefetch(const struct object *object, uint64_t offset);
+/* Asks the processor for the first lines of [offset, offset + bytes), if they are in memory. */
+void object_prefetch(const struct object *object, uint64_t offset, uint64_t bytes);
 
 /* One that reads in order. Zeroed: nothing was read yet. One thread at a time. */
 struct object_ahead {

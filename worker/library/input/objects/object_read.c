@@ -7,6 +7,9 @@
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_fetch.h"
 
+#define CACHE_LINE         64
+#define PREFETCH_BYTES_MAX 512
+
 /* Who read ahead, of all objects. */
 static _Atomic uint32_t readers_ahead;
 
@@ -84,10 +87,13 @@ void object_ask(struct object *object, uint64_t offset, uint64_t bytes)
     object_ask_ranked(object, offset, bytes, WORK_WAITED_FOR);
 }
 
-void object_prefetch(const struct object *object, uint64_t offset)
+void object_prefetch(const struct object *object, uint64_t offset, uint64_t bytes)
 {
     if (offset < object->bytes && is_ready(object, block_of(offset))) {
-        __builtin_prefetch(object->memory + offset);
+        uint64_t end = bytes < PREFETCH_BYTES_MAX ? bytes : PREFETCH_BYTES_MAX;
+        for (uint64_t i = 0; i < end; i += CACHE_LINE) {
+            __builtin_prefetch(object->memory + offset + i);
+        }
     }
 }
 
@@ -108,6 +114,55 @@ cadre_status object_read(
         offset += count;
         at += count;
         bytes -= count;
+    }
+    return CADRE_OK;
+}
+
+/* The block that a piece lies in, pinned; NULL: it lies in several, or the block is not ready. */
+static struct object_block *pin_piece(const struct object_piece *piece, bool *ret_used)
+{
+    if (piece->bytes > OBJECT_BLOCK_BYTES - (size_t)(piece->offset % OBJECT_BLOCK_BYTES)) {
+        return NULL;
+    }
+    struct object_block *block = &piece->object->blocks[block_of(piece->offset)];
+    uint32_t word = atomic_fetch_add_explicit(&block->word, BLOCK_PIN, memory_order_acquire);
+    *ret_used = (word & BLOCK_USED) != 0;
+    if ((word & BLOCK_STATES) == BLOCK_READY) {
+        return block;
+    }
+    atomic_fetch_sub_explicit(&block->word, BLOCK_PIN, memory_order_relaxed);
+    return NULL;
+}
+
+/* All blocks are pinned before the first copy: an atomic addition between two copies would wait
+ * until memory has answered the first one. */
+cadre_status object_read_pieces(
+    const struct object_piece pieces[], size_t count, size_t *ret_done, struct cadre_error *error)
+{
+    struct object_block *pinned[OBJECT_PIECES_MAX];
+    bool used[OBJECT_PIECES_MAX];
+    CADRE_ASSERT(count <= OBJECT_PIECES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        pinned[i] = pin_piece(&pieces[i], &used[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (pinned[i] != NULL) {
+            memcpy(pieces[i].to, pieces[i].object->memory + pieces[i].offset, pieces[i].bytes);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (pinned[i] != NULL && !used[i]) {
+            atomic_fetch_or_explicit(&pinned[i]->word, BLOCK_USED, memory_order_relaxed);
+        }
+        if (pinned[i] != NULL) {
+            atomic_fetch_sub_explicit(&pinned[i]->word, BLOCK_PIN, memory_order_release);
+        }
+    }
+    for (*ret_done = 0; *ret_done < count; ++*ret_done) {
+        const struct object_piece *piece = &pieces[*ret_done];
+        if (pinned[*ret_done] == NULL) {
+            CADRE_TRY(object_read(piece->object, piece->offset, piece->to, piece->bytes, error));
+        }
     }
     return CADRE_OK;
 }
