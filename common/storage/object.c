@@ -86,7 +86,8 @@ static cadre_status check_first(
                                        "the server does not answer with ranges of bytes");
 }
 
-/* A link that is good for GET alone: its first byte says how long the whole is. */
+/* A refused HEAD has no body that says why; and a link may be good for GET alone. The first byte
+ * comes with the length of the whole. */
 static cadre_status look_by_get(struct storage_object *object, struct cadre_error *error)
 {
     static const struct s3_pair range = {"Range", "bytes=0-0"};
@@ -137,8 +138,7 @@ static cadre_status look_up(struct storage_object *object, struct cadre_error *e
     cadre_status status = s3_run(object->session, &ask, 1, error);
     if (status == CADRE_OK) {
         status = take_info(object, &ask.answer, http_header(&ask.answer, "content-length"), error);
-    } else if (object->location.kind == STORAGE_WEB &&
-               (status == CADRE_PERMISSION_DENIED || status == CADRE_FAILED_PRECONDITION)) {
+    } else if (status == CADRE_PERMISSION_DENIED || status == CADRE_FAILED_PRECONDITION) {
         status = look_by_get(object, error);
     } else if (object->location.kind == STORAGE_S3 && status == CADRE_NOT_FOUND &&
                is_folder(object)) {
@@ -220,15 +220,16 @@ static bool has_strong_version(const struct storage_object *object)
     return object->info.version[0] == '"';
 }
 
-/* "bytes 100-199/1000" */
-static bool is_range(const char *text, uint64_t first, size_t bytes)
+/* "bytes 100-199/1000"; the last number may be "*", which is 0 here. */
+static bool parse_range(const char *text, uint64_t *ret_from, uint64_t *ret_to, uint64_t *ret_total)
 {
-    uint64_t from = 0;
-    uint64_t to = 0;
-    return text != NULL && strncmp(text, "bytes ", 6) == 0 &&
-           parse_number(text + 6, &text, &from) && *text == '-' &&
-           parse_number(text + 1, &text, &to) && *text == '/' && from == first &&
-           to == first + bytes - 1;
+    *ret_total = 0;
+    if (text == NULL || strncmp(text, "bytes ", 6) != 0 ||
+        !parse_number(text + 6, &text, ret_from) || *text != '-' ||
+        !parse_number(text + 1, &text, ret_to) || *text != '/') {
+        return false;
+    }
+    return text[1] == '*' || parse_number(text + 1, &text, ret_total);
 }
 
 /* The range that was asked for, of the object that was opened. */
@@ -250,7 +251,14 @@ static cadre_status check_range(
             object->info.version);
     }
     const char *text = http_header(answer, "content-range");
-    if (answer->status == 206 && is_range(text, range->offset, ask->to_bytes)) {
+    uint64_t from = 0, to = 0, total = 0;
+    bool is_range = answer->status == 206 && parse_range(text, &from, &to, &total);
+    if (is_range && total != 0 && total != object->info.bytes) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "it has %" PRIu64 " bytes now, and had %" PRIu64 " when it was opened", total,
+            object->info.bytes);
+    }
+    if (is_range && from == range->offset && to == from + ask->to_bytes - 1) {
         return CADRE_OK;
     }
     bool is_whole =

@@ -78,7 +78,7 @@ static cadre_status locate_s3(const char *path, bool may_be_folder,
     }
     if (key_bytes > KEY_BYTES) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.200s...: a key has 1 to 1024 bytes, this one %zu", path, key_bytes);
+            "%.200s...: a key has 1 to 1,024 bytes, this one %zu", path, key_bytes);
     }
     if (!is_printable(key, key_bytes)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

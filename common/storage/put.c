@@ -90,7 +90,9 @@ static cadre_status is_there(struct s3_session *session, const char *path,
     cadre_status status = s3_run(session, &ask, 1, error);
     http_answer_free(&ask.answer);
     *ret_is_there = status == CADRE_OK;
-    return status == CADRE_NOT_FOUND ? CADRE_OK : status;
+    /* Who may not list gets 403 for what is not there; the write says whether it is more than that.
+     */
+    return status == CADRE_NOT_FOUND || status == CADRE_PERMISSION_DENIED ? CADRE_OK : status;
 }
 
 cadre_status storage_put_if_absent(struct storage_client *client, const char *path,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "common/base/utf8.h"
 #include "common/pure/assert.h"
 #include "common/storage/s3/dates.h"
@@ -133,7 +134,7 @@ static char *keep(struct reader *reader, const char *text)
     struct chunk *chunk = reader->chunks;
     if (chunk == NULL || chunk->size - chunk->used < bytes) {
         CADRE_ASSERT(bytes <= CHUNK_BYTES);
-        chunk = malloc(sizeof *chunk + CHUNK_BYTES);
+        chunk = fault_point("storage.memory") ? NULL : malloc(sizeof *chunk + CHUNK_BYTES);
         if (chunk == NULL) {
             reader->no_memory = true;
             stop(reader, "memory is short");
@@ -157,7 +158,8 @@ static struct s3_item *add_item(struct reader *reader)
     }
     if (answer->item_count == reader->items_room) {
         size_t room = reader->items_room == 0 ? ITEMS_BEGIN : 2 * reader->items_room;
-        struct s3_item *items = realloc(answer->items, room * sizeof *items);
+        struct s3_item *items =
+            fault_point("storage.memory") ? NULL : realloc(answer->items, room * sizeof *items);
         if (items == NULL) {
             reader->no_memory = true;
             stop(reader, "memory is short");
@@ -540,7 +542,7 @@ static cadre_status parse(struct reader *reader, const void *body, size_t size,
             "the answer of the store has %zu bytes, more than a page may have" SENTENCE_END, size);
     }
     reader->answer = ret_answer;
-    reader->parser = XML_ParserCreate(NULL);
+    reader->parser = fault_point("storage.memory") ? NULL : XML_ParserCreate(NULL);
     if (reader->parser == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for an answer of %zu bytes", size);

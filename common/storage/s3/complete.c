@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "common/storage/s3/answers.h"
 
@@ -47,7 +48,7 @@ char *s3_complete_body(const char *const *etags, uint32_t count, size_t *ret_siz
     for (uint32_t i = 0; i < count; i++) {
         room += PART_BYTES + ESCAPED_MAX * (strlen(etags[i]) + 2);
     }
-    char *body = malloc(room);
+    char *body = fault_point("storage.memory") ? NULL : malloc(room);
     if (body == NULL) {
         return NULL;
     }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "common/storage/s3/secret.h"
 #include "common/storage/s3/sources.h"
@@ -37,7 +38,8 @@ cadre_status s3_provider_open(const struct s3_provider_options *options,
     struct s3_provider **ret_provider, struct cadre_error *error)
 {
     pthread_condattr_t attributes;
-    struct s3_provider *provider = calloc(1, sizeof *provider);
+    struct s3_provider *provider =
+        fault_point("storage.memory") ? NULL : calloc(1, sizeof *provider);
     if (provider == NULL || pthread_condattr_init(&attributes) != 0) {
         free(provider);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for credentials");
@@ -87,11 +89,10 @@ static bool is_due(const struct s3_provider *provider, uint64_t now_us)
     return ends_us != UINT64_MAX && ends_us < now_us + S3_RENEW_BEFORE_US;
 }
 
-/* A clock that is set back ends the pause. */
+/* A clock that is set back ends the pause: the difference is a large number then. */
 static bool looked_lately(const struct s3_provider *provider, uint64_t now_us)
 {
-    return provider->looked && now_us >= provider->looked_us &&
-           now_us - provider->looked_us < LOOK_AGAIN_US;
+    return provider->looked && now_us - provider->looked_us < LOOK_AGAIN_US;
 }
 
 static void show_time(uint64_t us, char *ret_text, size_t size)

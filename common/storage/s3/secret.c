@@ -4,11 +4,15 @@
 #include <openssl/crypto.h>
 #include <sys/mman.h>
 
+#include "common/base/fault.h"
 #include "common/pure/assert.h"
 
 void *s3_secret_new(size_t bytes)
 {
     CADRE_ASSERT(bytes > 0);
+    if (fault_point("storage.memory")) {
+        return NULL;
+    }
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return NULL;

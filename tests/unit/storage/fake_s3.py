@@ -19,7 +19,7 @@ A rule: {"match": "GET /b/k", "skip": 0, "times": 1, "act": ACT, ...}; the first
     status (code, s3, headers, html)   that answer       cut      half of the body, then the connection ends
     reset     the connection is reset                    silent   no answer until the client leaves
     stall     half of the body, then nothing             drip     one byte of the body every 50 ms
-    longer, shorter   a Content-Length that is wrong     other_range   a Content-Range that is wrong
+    longer, shorter   a Content-Length that is wrong     other_range, other_total   a Content-Range that is wrong
     raw (text)        these bytes, then the end          delay (s)     then the right answer
     lost      it is done, and the connection is reset    late_error (s3)   status 200 with an error in XML
     changed   another ETag                               no_range  status 200 with all of it
@@ -264,7 +264,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if first >= len(data):
                 raise Failure(416, "InvalidRange")
             shown = first + 1 if self.rule and self.rule["act"] == "other_range" else first
-            headers["Content-Range"] = f"bytes {shown}-{last}/{len(data)}"
+            total = len(data) + (1 if self.rule and self.rule["act"] == "other_total" else 0)
+            headers["Content-Range"] = f"bytes {shown}-{last}/{total}"
             return self.send(206, data[first:last + 1], headers)
         return self.send(200, data, headers)
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "common/pure/prng.h"
 #include "common/storage/s3/answers.h"
 #include "tests/lib/test.h"
@@ -362,6 +363,27 @@ static void answers_that_are_damaged(void **state)
     assert_in_range(accepted, 1, 19999);
 }
 
+static void memory_that_is_short(void **state)
+{
+    struct s3_answer answer;
+    struct cadre_error error;
+    uint64_t nth = 0;
+    bool was_hit = true;
+    (void)state;
+    char *text = many("<ListBucketResult>", "<Contents><Key>0123456789abcdef</Key></Contents>",
+        S3_ITEMS_MAX, "</ListBucketResult>");
+    while (was_hit) {
+        fault_arm("storage.memory", ++nth);
+        cadre_status status = s3_answer_parse(S3_ANSWER_LIST, text, strlen(text), &answer, &error);
+        was_hit = fault_disarm();
+        assert_int_equal(status, was_hit ? CADRE_RESOURCE_EXHAUSTED : CADRE_OK);
+        assert_true(!was_hit || (answer.items == NULL && answer.memory == NULL));
+    }
+    assert_in_range(nth, 10, 20); /* the parser, chunks of text, the items as they grow */
+    s3_answer_free(&answer);
+    free(text);
+}
+
 static void the_body_that_ends_an_upload(void **state)
 {
     static const char *const etags[] = {"\"a\"", "b", "<&>"};
@@ -402,6 +424,7 @@ int main(void)
         cmocka_unit_test(documents_beyond_the_bounds),
         cmocka_unit_test(answers_that_end_early),
         cmocka_unit_test(answers_that_are_damaged),
+        cmocka_unit_test(memory_that_is_short),
         cmocka_unit_test(the_body_that_ends_an_upload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

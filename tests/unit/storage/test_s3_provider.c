@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/base/thread.h"
 #include "tests/lib/test.h"
 #include "tests/unit/storage/s3_standin.h"
@@ -178,6 +179,56 @@ static void refused_ones_are_looked_for_again(void **state)
     s3_provider_close(NULL);
 }
 
+/* Also when the last look failed just now. */
+static void refused_ones_after_a_look_that_failed(void **state)
+{
+    struct bench bench = {.standin.script = {GOOD("A", "2013-05-24T01:00:00Z"), BAD,
+                              GOOD("B", "2013-05-24T03:00:00Z")}};
+    (void)state;
+    begin(&bench);
+    assert_takes(&bench, "A");
+    advance(&bench, 3500);
+    const struct s3_credentials *old = taken(&bench, "A");
+    assert_int_equal(bench.standin.asked, 2);
+    s3_provider_refuse(bench.provider, old);
+    s3_provider_give_back(bench.provider, old);
+    assert_takes(&bench, "B");
+    s3_provider_close(bench.provider);
+}
+
+/* A file, an answer, what is found, what is signed: each has memory of its own. */
+static void memory_that_is_short(void **state)
+{
+    struct bench bench = {.provider = NULL};
+    char path[TEST_PATH_BYTES];
+    uint64_t nth = 0;
+    bool was_hit = true;
+    (void)state;
+    test_write(test_path(path, test_temp_dir(), "token"), "Bearer x");
+    while (was_hit) {
+        const struct s3_credentials *credentials = NULL;
+        struct cadre_error error;
+        struct s3_signed sent;
+        const struct s3_request request = {
+            .method = "GET", .host = "h", .path = "/b/k", .payload_sha256 = S3_EMPTY_SHA256};
+        bench = (struct bench){.standin.script = {{"GET", URL, "Authorization: Bearer x", CADRE_OK,
+                                   200, JSON("A", "2013-05-24T01:00:00Z")}}};
+        begin(&bench);
+        standin_set(&bench.standin, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", path);
+        fault_arm("storage.memory", ++nth);
+        cadre_status status = s3_provider_take(bench.provider, SOON, &credentials, &error);
+        if (status == CADRE_OK) {
+            status = s3_sign(&request, credentials, "r", NOW_US / CADRE_US_PER_S, &sent, &error);
+            s3_signed_wipe(&sent);
+            s3_provider_give_back(bench.provider, credentials);
+        }
+        was_hit = fault_disarm();
+        assert_int_equal(status, was_hit ? CADRE_RESOURCE_EXHAUSTED : CADRE_OK);
+        s3_provider_close(bench.provider);
+    }
+    assert_int_equal(nth, 5);
+}
+
 /* --- several threads --- */
 
 /* Holds the one thread that asks until the test lets it go on. */
@@ -334,6 +385,8 @@ int main(void)
         cmocka_unit_test(credentials_that_end_soon),
         cmocka_unit_test(a_clock_that_is_set_back),
         cmocka_unit_test(refused_ones_are_looked_for_again),
+        cmocka_unit_test(refused_ones_after_a_look_that_failed),
+        cmocka_unit_test(memory_that_is_short),
         cmocka_unit_test(one_thread_asks),
         cmocka_unit_test(many_threads),
     };

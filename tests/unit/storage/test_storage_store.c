@@ -151,6 +151,7 @@ static void errors_that_do_not_pass_are_not_repeated(void **state)
         {"'act': 'status', 'code': 400, 's3': 'InvalidRequest'", CADRE_INVALID_ARGUMENT,
             "HTTP 400"},
         {"'act': 'changed'", CADRE_DATA_LOSS, "another object"},
+        {"'act': 'other_total'", CADRE_DATA_LOSS, "had 36 when"},
         {"'act': 'no_range'", CADRE_INVALID_ARGUMENT, "ranges"},
         {"'act': 'endless'", CADRE_OUT_OF_RANGE, "headers"},
         {"'act': 'redirect', 'to': 'http://127.0.0.1:1/'", CADRE_FAILED_PRECONDITION, "region"},
@@ -246,6 +247,8 @@ static void wrong_credentials(void **state)
         "secret key");
     assert_null(strstr(error.text, "wrong-secret"));
     assert_true(rig_count(&rig, "PUT /bucket/a") <= 2);
+    /* The answer to HEAD has no body that says so. */
+    assert_error(read_a(), CADRE_UNAUTHENTICATED, &error, "secret key");
     end();
     rig_reset(&rig);
     rig_set(&rig, "AWS_ACCESS_KEY_ID", NULL);
@@ -387,6 +390,10 @@ static void a_store_without_conditions(void **state)
     assert_ok(storage_put_if_absent(client, RIG_BUCKET "a", "2", 1, &was_there, &error), &error);
     assert_true(was_there);
     assert_ok(read_a(), &error);
+    /* Who may not list gets 403 for what is not there. */
+    rig_rule(&rig, "'match': 'HEAD /bucket/m', 'act': 'status', 'code': 403");
+    assert_ok(storage_put_if_absent(client, RIG_BUCKET "m", "2", 1, &was_there, &error), &error);
+    assert_false(was_there);
     end();
 }
 
