@@ -321,10 +321,8 @@ class Exchange:
         end, said_length = None, headers.length() if "content-length" in headers else None
         if self.fault in ("cut", "reset", "stall", "shorter"):
             end = (length or 2) // 2
-        if self.fault == "shorter" and not chunked:
-            said_length = end if has_body else said_length
-        elif self.fault == "longer" and said_length is not None:
-            said_length += len(EXTRA)
+        if has_body and said_length is not None:  # the answer to a HEAD says how long the object is
+            said_length = {"shorter": end, "longer": said_length + len(EXTRA)}.get(self.fault, said_length)
         if chunked:
             sent.append(("Transfer-Encoding", "chunked"))
         elif said_length is not None:
