@@ -179,6 +179,39 @@ static void check_times(const struct coordinator_options *options)
     }
 }
 
+/* For `systemctl status`. */
+static void write_status(void *user, char *ret_text, size_t size)
+{
+    struct daemon *daemon = user;
+    struct engine_job_brief info;
+    unsigned workers = 0;
+    unsigned run = 0;
+    unsigned wait = 0;
+    if (daemon->engine == NULL) {
+        snprintf(ret_text, size, "follows: another coordinator leads, or none yet");
+        return;
+    }
+    for (size_t i = 0; i < daemon->link_count; i++) {
+        workers += daemon->links[i].sent_hello;
+    }
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
+        run += !job_state_is_final(info.state) && info.started_us != 0;
+        wait += !job_state_is_final(info.state) && info.started_us == 0;
+    }
+    bool full = daemon->disk.low || daemon->disk.held;
+    snprintf(ret_text, size, "%s%u worker%s; jobs: %u run, %u wait",
+        full ? "the disk of the state directory is full; " : "", workers, workers == 1 ? "" : "s",
+        run, wait);
+}
+
+/* With --ha not before another process of its name would have ended it. */
+static void note_ready(struct daemon *daemon)
+{
+    log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
+        LOG_STR("state", daemon->options.state_dir));
+    notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
+}
+
 /* ---- with --ha: follows, then leads ---- */
 
 static void begin_leading(struct daemon *daemon, struct store *store, const struct engine_log *log)
@@ -229,7 +262,7 @@ static cadre_status check_alone(
 static cadre_status begin(struct daemon *daemon, struct store *store, struct cadre_error *error)
 {
     static const struct shared_ledger_owner owner = {
-        .lead = begin_leading, .read = daemon_read, .step_down = step_down};
+        .ready = note_ready, .lead = begin_leading, .read = daemon_read, .step_down = step_down};
     bool shared = daemon->options.ha.address != NULL;
     cadre_status status = shared ? CADRE_OK : check_alone(daemon, store, error);
     if (status == CADRE_OK && !shared) {
@@ -321,31 +354,6 @@ static void close_daemon(struct daemon *daemon)
     }
 }
 
-/* For `systemctl status`. */
-static void write_status(void *user, char *ret_text, size_t size)
-{
-    struct daemon *daemon = user;
-    struct engine_job_brief info;
-    unsigned workers = 0;
-    unsigned run = 0;
-    unsigned wait = 0;
-    if (daemon->engine == NULL) {
-        snprintf(ret_text, size, "follows: another coordinator leads, or none yet");
-        return;
-    }
-    for (size_t i = 0; i < daemon->link_count; i++) {
-        workers += daemon->links[i].sent_hello;
-    }
-    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        run += !job_state_is_final(info.state) && info.started_us != 0;
-        wait += !job_state_is_final(info.state) && info.started_us == 0;
-    }
-    bool full = daemon->disk.low || daemon->disk.held;
-    snprintf(ret_text, size, "%s%u worker%s; jobs: %u run, %u wait",
-        full ? "the disk of the state directory is full; " : "", workers, workers == 1 ? "" : "s",
-        run, wait);
-}
-
 static int daemon_main_run(void *user)
 {
     struct daemon *daemon = user;
@@ -360,9 +368,9 @@ static int daemon_main_run(void *user)
         close_daemon(daemon);
         return 1;
     }
-    log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
-        LOG_STR("state", daemon->options.state_dir));
-    notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
+    if (daemon->options.ha.address == NULL) {
+        note_ready(daemon);
+    }
     rpc_loop_run(daemon->loop);
     cadre_status failed = daemon->failed;
     if (failed != CADRE_OK) {

@@ -31,6 +31,7 @@ def test_etcd_is_not_there():
         check_in("the coordinator c0 does not lead, and it is not known which one does, because etcd at", said, "jobs")
         check_in("as when it has no quorum", said, "jobs")
         check_in("--stale", said, "jobs")
+        check_in("daemon: ready", one.log(), "it is ready all the same")
         check("start cadre-coordinator" not in said, f"it is started: {said}")
         cluster.etcds.members[0].start()
         wait_for("etcd is back", lambda: "etcd answers this coordinator again" in one.log())
@@ -115,10 +116,12 @@ def test_two_of_one_name():
         other.stop()
         other.argv += ["--name", "c0"]
         cluster.follow()
+        ready = other.log().count("daemon: ready")
         for _ in range(2):
             other.start(ready=False)
             ends(other, f"another coordinator has the name c0, the one at {first.address}")
             check("this coordinator leads" not in other.log().rsplit("waits for its name", 1)[1], "it leads meanwhile")
+            check_equal(other.log().count("daemon: ready"), ready, "how often it was ready")
             first.kill()
             first.start()
             wait_for("it leads again, and waits for no name",
@@ -200,6 +203,60 @@ def test_contents_of_another_cluster():
             del known.argv[at:at + 2]
         known.start(ready=False)
         ends(known, f"--contents {own} is the folder of a cluster with several coordinators")
+
+
+def test_contents_that_are_not_shared():
+    """One whose folder is another one than that of the others, as when nothing is mounted there, does not start, with
+    and without a ledger of before, also when it is the only one, and leaves no file there. A copy of the folder is as
+    good."""
+    with Several(workers=0, coordinators=2, lease="2s") as cluster:
+        mark = f"{cluster.contents}/folder"
+        leader = cluster.leader()
+        wait_for("the folder has a number", lambda: os.path.exists(mark))
+        wait_for("etcd has it", lambda: "contents" in cluster.etcds.ctl("get", "cadre/contents"))
+        other = next(one for one in cluster.coordinators if one is not leader)
+        wait_for("it has the ledger", lambda: f"another coordinator leads name={leader.name}" in other.log())
+        argv, own = list(other.argv), f"{cluster.folder}/own"
+        os.mkdir(own)
+        text = f"--contents {own} is another folder than the one that this cluster's coordinators share"
+        for lost in (False, True):
+            other.stop()
+            if lost:
+                shutil.rmtree(other.state)
+            other.argv = argv + ["--contents", own]
+            other.start(ready=False)
+            ends(other, text)
+            check_equal([name for name in os.listdir(own) if os.listdir(f"{own}/{name}")], [], "what it leaves there")
+            other.argv = argv
+            other.start()
+        other.stop()
+        leader.stop()
+        other.argv = argv + ["--contents", own]
+        other.start(ready=False)
+        ends(other, text)
+        check("this coordinator leads" not in other.log().rsplit(text, 2)[1], "it leads")
+        shutil.copytree(cluster.contents, own, dirs_exist_ok=True)
+        other.start()
+        cluster.follow(but=leader)
+
+
+def test_contents_of_a_version_without_numbers():
+    """The folder and etcd get one while coordinators run, as with the first leader of a newer version."""
+    with Several(workers=0, coordinators=2, lease="2s") as cluster:
+        leader, mark = cluster.leader(), f"{cluster.contents}/folder"
+        wait_for("etcd has it", lambda: "contents" in cluster.etcds.ctl("get", "cadre/contents"))
+        for one in cluster.coordinators:
+            one.stop()
+        os.unlink(mark)
+        cluster.etcds.ctl("del", "cadre/contents")
+        for one in cluster.coordinators:
+            one.start()
+        leader = cluster.follow()
+        wait_for("the folder has a number again", lambda: os.path.exists(mark))
+        wait_for("etcd has it", lambda: "contents" in cluster.etcds.ctl("get", "cadre/contents"))
+        leader.kill()
+        cluster.follow(but=leader)
+        leader.start()
 
 
 def test_prefix_of_another_cluster():

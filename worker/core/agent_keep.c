@@ -10,6 +10,9 @@
 /* A publication that failed is repeated after so long, doubled with each failure so often. */
 #define PUBLISH_PAUSE_US    1000000
 #define PUBLISH_DOUBLED_MAX 5
+/* A part that was sent, and is not published, is repeated after so long, doubled so often. */
+#define PART_PAUSE_US    5000000
+#define PART_DOUBLED_MAX 3
 
 /* ---- checkpoints ---- */
 
@@ -27,15 +30,35 @@ static bool same_content(const struct task_part *a, const struct task_part *b)
            memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
 }
 
+static uint64_t doubled(uint64_t pause_us, uint32_t times, uint32_t times_max)
+{
+    return pause_us << (times < times_max ? times : times_max);
+}
+
+/* All members may not have come there yet; or the coordinator could not use it. */
+static void defer_part(struct agent_core *core, struct agent_task *task)
+{
+    struct agent_resend *resend = agent_resend_of(core, task);
+    CADRE_ASSERT(resend->has_part);
+    bool waits = !resend->publishing && resend->part.part.position >= resend->published_end;
+    if (waits) {
+        task->publish_at_us =
+            core->now_us + doubled(PART_PAUSE_US, resend->part_repeats, PART_DOUBLED_MAX);
+    }
+}
+
 static void send_part(struct agent_core *core, struct agent_task *task,
     const struct task_part *part, struct agent_actions *out)
 {
     CADRE_ASSERT(agent_is_current(core, task, part->generation));
     struct agent_resend *resend = agent_resend_of(core, task);
+    bool same = same_content(&resend->part.part, part);
+    resend->part_repeats = same ? resend->part_repeats : 0;
     agent_keep_keep(&resend->part, part);
     resend->has_part = true;
     struct task_up up = {.type = TASK_UP_PART, .part = resend->part.part};
     agent_send_relay(core, task->ref, &up, out);
+    defer_part(core, task);
 }
 
 /* A task sends its part again on each connection and in each generation; it is published once. */
@@ -45,6 +68,9 @@ void agent_on_part(struct agent_core *core, struct agent_task *task, const struc
     CADRE_ASSERT(task->connected);
     struct agent_resend *resend = agent_resend_of(core, task);
     if (part->shared || same_content(&resend->part.part, part)) {
+        if (resend->publishing && same_content(&resend->next.part, part)) {
+            agent_keep_keep(&resend->next, part); /* it is published once more: as it is now */
+        }
         send_part(core, task, part, out);
         return;
     }
@@ -69,11 +95,47 @@ static bool has_process(const struct agent_task *task)
 static void defer_publication(struct agent_core *core, struct agent_task *task)
 {
     struct agent_resend *resend = agent_resend_of(core, task);
-    uint32_t doubled = resend->publish_failures < PUBLISH_DOUBLED_MAX ? resend->publish_failures
-                                                                      : PUBLISH_DOUBLED_MAX;
     CADRE_ASSERT(resend->publishing);
+    task->publish_at_us =
+        core->now_us + doubled(PUBLISH_PAUSE_US, resend->publish_failures, PUBLISH_DOUBLED_MAX);
     resend->publish_failures++;
-    task->publish_at_us = core->now_us + ((uint64_t)PUBLISH_PAUSE_US << doubled);
+}
+
+/* What the coordinator has of it by now is not sent again. */
+static void publish_again(
+    struct agent_core *core, struct agent_task *task, struct agent_actions *out)
+{
+    struct agent_resend *resend = agent_resend_of(core, task);
+    CADRE_ASSERT(has_process(task));
+    task->publish_at_us = 0;
+    if (!resend->publishing && !resend->has_part) {
+        return; /* another generation has begun: the task sends its part again, if it has one */
+    }
+    if (!resend->publishing) {
+        resend->part_repeats++;
+        if (resend->part.part.shared) {
+            struct task_up up = {.type = TASK_UP_PART, .part = resend->part.part};
+            agent_send_relay(core, task->ref, &up, out);
+            defer_part(core, task);
+            return;
+        }
+        resend->publishing = true;
+        resend->publish_failures = 0;
+        agent_keep_keep(&resend->next, &resend->part.part);
+    }
+    agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &resend->next.part;
+}
+
+void agent_note_published(
+    struct agent_core *core, struct agent_task *task, const struct task_release *release)
+{
+    struct agent_resend *resend = agent_resend_of(core, task);
+    uint64_t end = release->published == POSITION_NONE ? 0 : release->published + 1;
+    resend->published_end = end > resend->published_end ? end : resend->published_end;
+    if (!resend->publishing && resend->has_part &&
+        resend->part.part.position < resend->published_end) {
+        task->publish_at_us = 0;
+    }
 }
 
 void agent_publish_due(struct agent_core *core, struct agent_actions *out)
@@ -81,11 +143,7 @@ void agent_publish_due(struct agent_core *core, struct agent_actions *out)
     for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];
         if (task->publish_at_us != 0 && core->now_us >= task->publish_at_us) {
-            struct agent_resend *resend = agent_resend_of(core, task);
-            CADRE_ASSERT(has_process(task));
-            CADRE_ASSERT(resend->publishing);
-            task->publish_at_us = 0;
-            agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &resend->next.part;
+            publish_again(core, task, out);
         }
     }
 }

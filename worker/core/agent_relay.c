@@ -334,6 +334,9 @@ static void notify_task(struct agent_core *core, struct agent_task *task,
         down->release.up_to > hello->released) {
         hello->released = down->release.up_to;
     }
+    if (down->type == TASK_DOWN_RELEASE) {
+        agent_note_published(core, task, &down->release);
+    }
     pass_on(task, out);
 }
 

@@ -34,6 +34,8 @@ struct agent_resend {
     bool publishing;
     struct agent_part next;    /* it is being published, or will be once more: publish_at_us */
     uint32_t publish_failures; /* of `next` */
+    uint32_t part_repeats;     /* of `part`, since it was sent first */
+    uint64_t published_end; /* of the job: its newest published position, plus 1; 0: none known */
 };
 
 /* A dataset of a job. Every task reports the same: it is kept once. */
@@ -60,7 +62,7 @@ struct agent_task {
     bool arrived;        /* at least once in its generation */
     uint64_t grace_us;   /* of `stopping` */
     uint64_t kill_at_us; /* of TERMINATING */
-    uint64_t publish_at_us; /* its publication failed, and is repeated then; 0: none is */
+    uint64_t publish_at_us; /* when its publication, or its part, is repeated; 0: it is not */
     uint64_t ended;         /* serial of the end; the oldest is removed first */
     uint64_t up_to;
     uint64_t applied;
@@ -227,8 +229,12 @@ void agent_on_part(struct agent_core *core, struct agent_task *task, const struc
  * published once more after a pause, as long as the task has a process. */
 void agent_published(
     struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out);
-/* Publishes once more what failed, when it is time. */
+/* Publishes once more, when it is time, what failed, or what was sent and is not published: the
+ * coordinator may have found that it cannot be read, or had no room. */
 void agent_publish_due(struct agent_core *core, struct agent_actions *out);
+/* A RELEASE for the task: what its job has published is not repeated. */
+void agent_note_published(
+    struct agent_core *core, struct agent_task *task, const struct task_release *release);
 /* The task's process is gone: nothing waits for a publication that failed. */
 void agent_publish_stop(struct agent_core *core, struct agent_task *task);
 /* Keeps a dataset of a job, once; if none of the entries is free, it is not sent again. */

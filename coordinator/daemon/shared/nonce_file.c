@@ -35,6 +35,27 @@ cadre_status nonce_file_write(
                         : no_memory(error);
 }
 
+/* A file of another name is written, and gets the name that counts only if no file has it. */
+cadre_status nonce_file_write_once(
+    const char *folder, const char *name, struct log_nonce nonce, struct cadre_error *error)
+{
+    char own_name[TEXT_BYTES];
+    snprintf(own_name, sizeof own_name, "%s.%d.%016" PRIx64, name, (int)getpid(), nonce.low);
+    CADRE_FREE_AT_EXIT char *own = path_of(folder, own_name);
+    CADRE_FREE_AT_EXIT char *path = path_of(folder, name);
+    if (own == NULL || path == NULL) {
+        return no_memory(error);
+    }
+    CADRE_TRY(nonce_file_write(folder, own_name, nonce, error));
+    bool made = link(own, path) == 0;
+    int why = errno;
+    nonce_file_remove(folder, own_name);
+    if (!made && why != EEXIST) {
+        return cadre_error_errno(error, why, "cannot make %s", path);
+    }
+    return folder_sync(folder, error);
+}
+
 cadre_status nonce_file_read(
     const char *folder, const char *name, struct log_nonce *ret_nonce, struct cadre_error *error)
 {

@@ -2,7 +2,7 @@
  * Small files with two random numbers, which are both 0 nowhere: STATE/leads has the nonce with
  * which this coordinator's process leads, for --resign once it is dead; STATE/process has the
  * processes that may have written this coordinator's key in etcd; CONTENTS/cluster has the number
- * of the cluster whose folder it is. */
+ * of the cluster whose folder it is, CONTENTS/folder that of the folder. */
 #ifndef CADRE_COORDINATOR_DAEMON_SHARED_NONCE_FILE_H
 #define CADRE_COORDINATOR_DAEMON_SHARED_NONCE_FILE_H
 
@@ -12,9 +12,13 @@
 #define NONCE_FILE_LEADS   "leads"
 #define NONCE_FILE_PROCESS "process"
 #define NONCE_FILE_CLUSTER "cluster"
+#define NONCE_FILE_FOLDER  "folder"
 
 /* Durably, in place of what was there. */
 cadre_status nonce_file_write(
+    const char *folder, const char *name, struct log_nonce nonce, struct cadre_error *error);
+/* Durably, unless there is such a file: of two that come at once one writes it. OK also then. */
+cadre_status nonce_file_write_once(
     const char *folder, const char *name, struct log_nonce nonce, struct cadre_error *error);
 /* *ret_nonce is 0 if there is no such file. DATA_LOSS: it holds something else. */
 cadre_status nonce_file_read(

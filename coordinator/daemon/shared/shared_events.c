@@ -59,12 +59,11 @@ static void on_store_known(void *user, const struct replica_known *known)
     struct shared_ledger *shared = user;
     struct cadre_error error = {0};
     const char *contents = shared->daemon->options.contents_dir;
-    if (!shared->contents_are_marked &&
-        contents_mark_take(contents, known->cluster_id, &error) != CADRE_OK) {
+    if (contents_mark_check(contents, known->cluster_id, &error) != CADRE_OK) {
         daemon_refuse(shared->daemon, &error);
         return;
     }
-    shared->contents_are_marked = true;
+    bool is_new = !log_nonce_equal(shared->known.cluster_id, known->cluster_id);
     shared->known = *known;
     cadre_status status = ledger_copy_note(&shared->copy, known, &error);
     shared->known_due = status == CADRE_RESOURCE_EXHAUSTED;
@@ -72,6 +71,10 @@ static void on_store_known(void *user, const struct replica_known *known)
         note_no_room(shared, &error);
     } else if (status != CADRE_OK) {
         daemon_fail(shared->daemon, &error);
+        return;
+    }
+    if (is_new) {
+        shared_contents_look(shared);
     }
 }
 
@@ -267,9 +270,23 @@ const struct replica_ops shared_replica_ops = {.apply = on_apply,
 
 /* ---- what the members call ---- */
 
+static void note_ready(struct shared_ledger *shared)
+{
+    if (!shared->is_ready) {
+        shared->is_ready = true;
+        shared->owner.ready(shared->daemon);
+    }
+}
+
 static void on_named(struct daemon *daemon)
 {
-    replica_stand(daemon->shared->replica);
+    note_ready(daemon->shared);
+    shared_contents_named(daemon->shared);
+}
+
+static void on_unanswered(struct daemon *daemon)
+{
+    note_ready(daemon->shared);
 }
 
 static void on_name_refused(struct daemon *daemon, const char *text)
@@ -279,8 +296,12 @@ static void on_name_refused(struct daemon *daemon, const char *text)
     daemon_refuse(daemon, &error);
 }
 
-const struct shared_members_owner shared_members_table = {
-    .describe = shared_ledger_describe, .named = on_named, .refused = on_name_refused};
+const struct shared_members_owner shared_members_table = {.describe = shared_ledger_describe,
+    .contents_read = shared_contents_read,
+    .contents_due = shared_contents_due,
+    .named = on_named,
+    .unanswered = on_unanswered,
+    .refused = on_name_refused};
 
 struct snapshot_files_owner shared_snapshot_owner(struct shared_ledger *shared)
 {

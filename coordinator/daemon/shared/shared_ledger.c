@@ -179,9 +179,8 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
     CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
     ledger_copy_known(&shared->copy, &shared->known);
     const char *contents = daemon->options.contents_dir;
-    CADRE_TRY(options.has_cluster ? contents_mark_take(contents, options.cluster_id, error)
+    CADRE_TRY(options.has_cluster ? contents_mark_check(contents, options.cluster_id, error)
                                   : contents_mark_read(contents, &options.contents_id, error));
-    shared->contents_are_marked = options.has_cluster;
     return replica_open(daemon->loop, &options, &shared->replica, error);
 }
 

@@ -14,6 +14,8 @@
 
 /* What the owner does; from the loop, outside of calls to the engine. */
 struct shared_ledger_owner {
+    /* Once: its name is its own, or etcd does not answer; before anything below. */
+    void (*ready)(struct daemon *daemon);
     /* Opens the engine over the store, with the log, and begins. The store is the engine's then. */
     void (*lead)(struct daemon *daemon, struct store *store, const struct engine_log *log);
     /* Opens an engine over the store for readers; the store stays the caller's. */

@@ -13,6 +13,7 @@
 #include "common/base/sha256.h"
 #include "common/etcd/etcd.h"
 #include "common/pure/assert.h"
+#include "coordinator/daemon/shared/contents_folder.h"
 #include "coordinator/daemon/shared/member_name.h"
 #include "coordinator/daemon/shared/members_seen.h"
 #include "coordinator/daemon/shared/nonce_file.h"
@@ -39,10 +40,12 @@ struct shared_members {
     char waiting[CADRE_ERROR_TEXT_BYTES]; /* for its name, and why; "": it does not */
     bool may_write;                       /* the name is free, or its own */
     bool is_named;                        /* it was written: the name is its own */
+    int64_t contents_revision;            /* of that key; 0: there is none */
     bool is_noted;                        /* the file has this process */
     bool writes;                          /* the transaction in flight does */
     bool in_flight;
     bool again; /* something changed while a transaction was in flight */
+    bool is_refused;
     bool closed;
     bool timer_closed;
 };
@@ -111,6 +114,9 @@ static void refuse_name(struct shared_members *members, const struct coordinator
         "another coordinator has the name %s, the one at %s, and is alive, for it has written to "
         "etcd while this one waited: give each a --name of its own, or stop the other one",
         other->name, other->addresses);
+    members->is_refused = true;
+    members->waiting[0] = '\0';
+    uv_timer_stop(&members->timer);
     members->owner.refused(members->daemon, text);
 }
 
@@ -160,10 +166,20 @@ static void note_written(struct shared_members *members, int64_t revision)
     }
 }
 
-/* The last result is all. Of what was written the first is the put, else the own key. */
+static void take_contents(struct shared_members *members, const struct etcd_result *result)
+{
+    const struct etcd_pair *pair = result->pair_count == 1 ? &result->pairs[0] : NULL;
+    members->contents_revision = pair != NULL ? pair->mod_revision : 0;
+    members->owner.contents_read(members->daemon, pair != NULL ? pair->value.data : NULL,
+        pair != NULL ? pair->value.size : 0);
+}
+
+/* The last results are the folder of contents and all. Of what was written the first is the put,
+ * else the own key. */
 static void take_answer(struct shared_members *members, const struct etcd_answer *answer)
 {
     const struct etcd_result *own = &answer->results[0];
+    take_contents(members, &answer->results[answer->result_count - 2]);
     members_seen_take(&members->seen, &answer->results[answer->result_count - 1]);
     if (members->writes && answer->succeeded) {
         note_written(members, answer->revision);
@@ -180,14 +196,31 @@ static void on_answer(const struct etcd_answer *answer, void *user)
         free_when_idle(members);
         return;
     }
-    if (answer->status == CADRE_OK && answer->result_count > 1) {
+    if (answer->status == CADRE_OK && answer->result_count > 2) {
         take_answer(members, answer);
     } else if (!members->is_named) {
         start_timer(members, members->period_us / PAUSE_PART);
+        members->owner.unanswered(members->daemon);
     }
-    if (members->again && !members->in_flight) {
+    if (members->again && !members->in_flight && !members->is_refused) {
         begin(members);
     }
+}
+
+/* Its own key; of the one that leads also what is not written any more, and which folder of
+ * contents all are to have. Returns how many operations there are. */
+static size_t write_own(struct shared_members *members, const struct coordinator_info *self,
+    const char *key, struct etcd_operation *operations)
+{
+    const char *due = members->owner.contents_due(members->daemon);
+    operations[0] = (struct etcd_operation){
+        .kind = ETCD_PUT, .key = key, .value = {members->packed.bytes, members->packed.size}};
+    size_t count = self->leads ? members_seen_forget(&members->seen, key, operations, 1) : 1;
+    if (due[0] != '\0') {
+        operations[count++] = (struct etcd_operation){
+            .kind = ETCD_PUT, .key = CONTENTS_FOLDER_KEY, .value = {due, strlen(due)}};
+    }
+    return count;
 }
 
 static void begin(struct shared_members *members)
@@ -195,7 +228,6 @@ static void begin(struct shared_members *members)
     struct leader_response own;
     struct cadre_error error;
     char key[ETCD_KEY_BYTES];
-    struct etcd_operation written[LIMIT_COORDINATORS + 2];
     members->owner.describe(members->daemon, &own);
     wire_buffer_clear(&members->packed);
     members->again = false;
@@ -206,17 +238,21 @@ static void begin(struct shared_members *members)
     if (members->may_write && !members->is_noted) {
         note_process(members);
     }
-    const struct etcd_operation all = {
+    static const struct etcd_operation contents = {.kind = ETCD_GET, .key = CONTENTS_FOLDER_KEY};
+    static const struct etcd_operation all = {
         .kind = ETCD_GET, .key = FOLDER, .end = FOLDER_END, .limit = LIMIT_COORDINATORS};
-    const struct etcd_operation read[] = {{.kind = ETCD_GET, .key = key}, all};
-    const struct etcd_comparison is_own = {
-        .key = key, .what = ETCD_MOD_REVISION, .number = members->name.revision};
-    written[0] = (struct etcd_operation){
-        .kind = ETCD_PUT, .key = key, .value = {members->packed.bytes, members->packed.size}};
-    size_t count = own.self.leads ? members_seen_forget(&members->seen, key, written, 1) : 1;
+    const struct etcd_operation read[] = {{.kind = ETCD_GET, .key = key}, contents, all};
+    const struct etcd_comparison as_found[] = {
+        {.key = key, .what = ETCD_MOD_REVISION, .number = members->name.revision},
+        {.key = CONTENTS_FOLDER_KEY,
+            .what = ETCD_MOD_REVISION,
+            .number = members->contents_revision}};
+    struct etcd_operation written[LIMIT_COORDINATORS + 4];
+    size_t count = write_own(members, &own.self, key, written);
+    written[count++] = contents;
     written[count++] = all;
-    const struct etcd_transaction write = {.comparisons = &is_own,
-        .comparison_count = 1,
+    const struct etcd_transaction write = {.comparisons = as_found,
+        .comparison_count = CADRE_COUNT_OF(as_found),
         .then = written,
         .then_count = count,
         .otherwise = read,
@@ -232,7 +268,7 @@ static void begin(struct shared_members *members)
 
 void shared_members_changed(struct shared_members *members)
 {
-    if (members == NULL || members->closed || !members->is_named) {
+    if (members == NULL || members->closed || !members->is_named || members->is_refused) {
         return;
     }
     if (members->in_flight) {

@@ -16,8 +16,14 @@ struct shared_members;
 struct shared_members_owner {
     /* What this coordinator says of itself now. */
     void (*describe)(const struct daemon *daemon, struct leader_response *ret_response);
-    /* Once: its name is its own, and it may lead. */
+    /* The key CONTENTS_FOLDER_KEY as it is now; NULL: there is none. Before named(). */
+    void (*contents_read)(struct daemon *daemon, const void *text, size_t size);
+    /* What that key is to hold from now on; "": nothing is to be written. */
+    const char *(*contents_due)(struct daemon *daemon);
+    /* Once: its name is its own. */
     void (*named)(struct daemon *daemon);
+    /* Etcd has not answered, and its name is not its own yet. */
+    void (*unanswered)(struct daemon *daemon);
     /* Another process that is alive has its name: it has to end. */
     void (*refused)(struct daemon *daemon, const char *text);
 };

@@ -4,6 +4,7 @@
 #define CADRE_COORDINATOR_DAEMON_SHARED_STATE_H
 
 #include "common/model/ledger_position.h"
+#include "coordinator/daemon/shared/contents_folder.h"
 #include "coordinator/daemon/shared/ledger_copy.h"
 #include "coordinator/daemon/shared/shared_etcd.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
@@ -19,6 +20,15 @@ struct shared_reader {
     uint64_t opened_us;   /* by clock_boot_us(), as all times here */
     uint64_t reopen_us;   /* not before */
     uint64_t complete_us; /* then the log had no more than this */
+};
+
+/* shared_contents.c */
+struct shared_contents {
+    bool is_read;                          /* etcd's key was: */
+    char text[CONTENTS_FOLDER_TEXT_BYTES]; /* what it holds; "": there is none */
+    bool is_named;                         /* it names a folder of this cluster */
+    bool is_good;                          /* this coordinator's may be used */
+    char due[CONTENTS_FOLDER_TEXT_BYTES];  /* what is to be written there; "": it is not known */
 };
 
 struct shared_ledger {
@@ -43,7 +53,10 @@ struct shared_ledger {
     uint64_t answered_us;      /* when etcd answered last, by clock_monotonic_us() */
     bool etcd_is_silent;       /* for longer than the lease, which is logged */
     uint32_t format;           /* of the newest entry that was appended; 0: none was */
-    bool contents_are_marked;  /* as those of this cluster */
+    struct shared_contents contents;
+    bool is_named; /* its name is its own */
+    bool stands;   /* it may lead */
+    bool is_ready; /* its owner knows it */
     bool suspended;
     bool left;
     bool no_room;   /* for entries in the copy, or for `known`, which is logged */
@@ -63,6 +76,15 @@ void shared_note_leading(struct shared_ledger *shared, bool may);
 /* shared_calls.c: why this coordinator, which does not lead, shows no page of jobs: UNAVAILABLE,
  * with a sentence that names the one that leads, where it is known. */
 cadre_status shared_refuse_page(const struct daemon *daemon, struct cadre_error *error);
+
+/* shared_contents.c: etcd's key `contents` holds this now; NULL: there is none. */
+void shared_contents_read(struct daemon *daemon, const void *text, size_t size);
+/* What is to be written there; "": nothing. */
+const char *shared_contents_due(struct daemon *daemon);
+/* The cluster is known, or another one: compares, and marks the folder. */
+void shared_contents_look(struct shared_ledger *shared);
+/* Its name is its own: it stands as soon as its folder may be used, too. */
+void shared_contents_named(struct shared_ledger *shared);
 
 /* shared_events.c: what the replica and the snapshots call. */
 extern const struct replica_ops shared_replica_ops;

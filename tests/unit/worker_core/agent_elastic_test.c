@@ -368,6 +368,62 @@ static void test_nothing_is_published_for_a_task_that_ended(void **state)
     fixture_close(fixture);
 }
 
+static void says_published(struct fixture *fixture, uint64_t position)
+{
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                      .relay_down = {.job = {1},
+                          .down = {.type = TASK_DOWN_RELEASE,
+                              .release = {.generation = FIRST,
+                                  .up_to = 2,
+                                  .checkpoint_at = POSITION_NONE,
+                                  .halt_at = POSITION_NONE,
+                                  .published = position}}}});
+}
+
+/* The coordinator could not use it: a content was gone, or there was no room. */
+static void test_what_is_not_published_is_sent_again(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    sends_part(fixture, FIRST, 2, false);
+    published(fixture, CADRE_OK);
+    for (unsigned i = 0; i < 6; i++) {
+        assert_published_after(fixture, (uint64_t)5000000 << (i < 3 ? i : 3));
+        memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+        published(fixture, CADRE_OK);
+        expect(fixture, "j1.0.1 send said part g1 at 2 checkpoint-2.json\n");
+        says_published(fixture, 1); /* an older one */
+    }
+    says_published(fixture, 2);
+    for (unsigned i = 0; i < 4000; i++) {
+        fixture->now_us += 100000;
+        memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+        plain(fixture, AGENT_EVENT_TICK);
+        assert_false(publishes(fixture));
+    }
+    fixture_close(fixture);
+}
+
+/* One in a folder that all see is not uploaded: it is sent. */
+static void test_a_shared_part_is_sent_again(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    sends_part(fixture, FIRST, 2, true);
+    for (unsigned tick = 1; tick <= 100; tick++) {
+        fixture->now_us += 100000;
+        memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+        plain(fixture, AGENT_EVENT_TICK);
+        bool sent = strstr(fixture->transcript.text, "part g1 at 2 checkpoint-2.json") != NULL;
+        assert_int_equal(sent, tick == 50);
+    }
+    says_published(fixture, 2);
+    fixture->now_us += 1000000000;
+    plain(fixture, AGENT_EVENT_TICK);
+    assert_null(strstr(fixture->transcript.text, "part"));
+    fixture_close(fixture);
+}
+
 /* The regroup comes while it is published: it is said for the new generation, and published once.
  */
 static void test_part_outlives_a_generation(void **state)
@@ -418,6 +474,8 @@ int main(void)
         cmocka_unit_test(test_part_that_cannot_be_published),
         cmocka_unit_test(test_what_failed_is_published_again),
         cmocka_unit_test(test_nothing_is_published_for_a_task_that_ended),
+        cmocka_unit_test(test_what_is_not_published_is_sent_again),
+        cmocka_unit_test(test_a_shared_part_is_sent_again),
         cmocka_unit_test(test_part_outlives_a_generation),
         cmocka_unit_test(test_stalls_are_relayed),
     };
