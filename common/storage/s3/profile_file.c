@@ -70,6 +70,18 @@ static cadre_status refuse(const struct scan *scan, const char *fault, struct ca
         scan->number, fault);
 }
 
+/* Without the quotes that a name with spaces has in config. */
+static struct span unquoted(struct span name)
+{
+    bool is_quoted = name.bytes >= 2 && (name.at[0] == '"' || name.at[0] == '\'') &&
+                     name.at[name.bytes - 1] == name.at[0];
+    if (is_quoted) {
+        name.at++;
+        name.bytes -= 2;
+    }
+    return name;
+}
+
 /* The name in a head: "[x]" in credentials; "[profile x]" and "[default]" in config, where other
  * heads ("[sso-session x]") are of no profile: empty. */
 static struct span profile_of(struct span head, enum s3_profile_kind kind)
@@ -80,7 +92,7 @@ static struct span profile_of(struct span head, enum s3_profile_kind kind)
     }
     size_t bytes = sizeof word - 1;
     if (head.bytes > bytes && memcmp(head.at, word, bytes) == 0 && is_blank(head.at[bytes])) {
-        return trim((struct span){.at = head.at + bytes, .bytes = head.bytes - bytes});
+        return unquoted(trim((struct span){.at = head.at + bytes, .bytes = head.bytes - bytes}));
     }
     return (struct span){.at = head.at, .bytes = 0};
 }

@@ -39,6 +39,12 @@ static const char config[] = "[default]\n"
                              "region = not-this\n"
                              "[sso-session work]\n"
                              "region = nor-this\n"
+                             "[profile \"quoted name\"]\n"
+                             "region = ap-south-1\n"
+                             "[profile 'single']\n"
+                             "region = ap-east-1\n"
+                             "[profile \"]\n"
+                             "region = nor-this\n"
                              "[profilework]\n"
                              "region = nor-this";
 
@@ -82,6 +88,8 @@ static void a_file_of_settings(void **state)
     assert_string_equal(value_of(config, kind, "work", "region"), "eu-central-1");
     assert_string_equal(value_of(config, kind, "work", "endpoint_url"), "https://minio:9000");
     assert_string_equal(value_of(config, kind, "spaced name", "region"), "eu-north-1");
+    assert_string_equal(value_of(config, kind, "quoted name", "region"), "ap-south-1");
+    assert_string_equal(value_of(config, kind, "single", "region"), "ap-east-1");
     assert_string_equal(value_of(config, kind, "default", "s3"), "");
     assert_null(value_of(config, kind, "default", "max_concurrent_requests"));
     assert_null(value_of(config, kind, "", "region"));
