@@ -281,14 +281,20 @@ static cadre_status choose_list(const char *folder, struct found *found, struct 
     return CADRE_OK;
 }
 
-bool checkpoint_exists(const char *folder, uint64_t *ret_position)
+cadre_status checkpoint_exists(
+    const char *folder, bool *ret_exists, uint64_t *ret_position, struct cadre_error *error)
 {
     struct found found = {0};
-    struct cadre_error ignored;
-    bool held = choose_list(folder, &found, &ignored) == CADRE_OK && found.count > 0;
-    *ret_position = held ? found.positions[0] : 0;
+    struct cadre_error own;
+    cadre_status status = choose_list(folder, &found, &own);
+    *ret_exists = status == CADRE_OK && found.count > 0;
+    *ret_position = *ret_exists ? found.positions[0] : 0;
     free(found.positions);
-    return held;
+    if (status != CADRE_OK && storage_is_object(folder)) {
+        *error = own;
+        return status;
+    }
+    return CADRE_OK;
 }
 
 /* The first that is whole. `first` is what is wrong with the newest, when that is not. */

@@ -35,9 +35,11 @@ cadre_status checkpoint_choose(
 /* Frees the path; accepts {0}. */
 void checkpoint_choice_free(struct checkpoint_choice *choice);
 
-/* Whether the folder holds a checkpoint, whole or not, and the step of the newest. False also of
- * one that cannot be looked into. */
-bool checkpoint_exists(const char *folder, uint64_t *ret_position);
+/* Whether the folder holds a checkpoint, whole or not, and the step of the newest. One of files
+ * that cannot be looked into holds none; of an object store that is an error, because it may answer
+ * at another time. */
+cadre_status checkpoint_exists(
+    const char *folder, bool *ret_exists, uint64_t *ret_position, struct cadre_error *error);
 
 /* How far it is; any thread may read it meanwhile. */
 struct checkpoint_counts {

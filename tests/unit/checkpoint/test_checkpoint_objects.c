@@ -100,11 +100,19 @@ static void the_newest_whole_one_is_taken(void **state)
 static void a_bucket_may_be_the_folder(void **state)
 {
     (void)state;
+    struct cadre_error error = {0};
     uint64_t position = 0;
-    assert_false(checkpoint_exists("s3://bucket", &position));
+    bool exists = true;
+    assert_ok(checkpoint_exists("s3://bucket", &exists, &position, &error), &error);
+    assert_false(exists);
     put_checkpoint("s3://bucket", 7);
-    assert_true(checkpoint_exists("s3://bucket", &position));
+    assert_ok(checkpoint_exists("s3://bucket", &exists, &position, &error), &error);
+    assert_true(exists);
     assert_int_equal(position, 7);
+    memory_store.refused = "s3://bucket";
+    assert_error(checkpoint_exists("s3://bucket", &exists, &position, &error),
+        CADRE_PERMISSION_DENIED, &error, "s3:Any is missing");
+    memory_store.refused = NULL;
     assert_chosen("s3://bucket", "s3://bucket/checkpoint-7.json", "");
 }
 

@@ -11,6 +11,7 @@
 #include "common/pure/assert.h"
 #include "training.h"
 #include "tests/unit/checkpoint/memory_store.h"
+#include "worker/library/runtime/program/checkpoints.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpoint/checkpointer.h"
@@ -286,6 +287,39 @@ static void a_token_proves_that_it_is_the_same(void **state)
     assert_int_equal(checkpoint_token_find(FOLDER, "abc", &error), CADRE_NOT_FOUND);
 }
 
+/* ---- a program's own settings ---- */
+
+static cadre_status apply(
+    struct environment *environment, const char *directory, bool goes_on, struct cadre_error *error)
+{
+    const cadre_checkpoint_options options = {
+        .directory = directory, .restore_or_initialize = goes_on};
+    *environment = (struct environment){.by_hand = true, .output_folder = "."};
+    return checkpoint_settings_apply(environment, false, &options, error);
+}
+
+/* A store that does not answer is no store without checkpoints: to begin there again would write
+ * over them. */
+static void a_program_goes_on_from_there(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    assert_ok(apply(&environment, FOLDER "/", true, &error), &error);
+    assert_string_equal(environment.checkpoint_folder, FOLDER);
+    assert_string_equal(environment.restore_path, "");
+    train(FOLDER);
+    assert_ok(apply(&environment, FOLDER "/", true, &error), &error);
+    assert_string_equal(environment.restore_path, FOLDER);
+    assert_error(apply(&environment, FOLDER, false, &error), CADRE_FAILED_PRECONDITION, &error,
+        "holds checkpoints already, the newest of step 3");
+    memory_store.refused = FOLDER;
+    assert_error(
+        apply(&environment, FOLDER, true, &error), CADRE_PERMISSION_DENIED, &error, FOLDER);
+    assert_error(apply(&environment, "s3://b", true, &error), CADRE_INVALID_ARGUMENT, &error,
+        "the directory 's3://b' for checkpoints has a bucket");
+}
+
 /* ---- files for other programs ---- */
 
 static void values_go_there_and_come_back(void **state)
@@ -317,6 +351,6 @@ int main(void)
         TEST(a_replaced_writer_cannot_end), TEST(one_that_gives_up_leaves_nothing),
         TEST(one_that_may_not_list_uploads_writes),
         TEST(a_store_that_cannot_be_written_is_an_error), TEST(a_token_proves_that_it_is_the_same),
-        TEST(values_go_there_and_come_back)};
+        TEST(a_program_goes_on_from_there), TEST(values_go_there_and_come_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

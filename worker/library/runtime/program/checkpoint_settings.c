@@ -89,8 +89,13 @@ static cadre_status find_first(
             "on the checkpoint; set CADRE_RESTORE to '%.200s' in all of them instead",
             folder);
     }
-    *ret_restores = goes_on && checkpoint_exists(folder, &position);
-    if (!goes_on && !clustered && checkpoint_exists(folder, &position)) {
+    if (clustered) {
+        return CADRE_OK;
+    }
+    bool exists = false;
+    CADRE_TRY(checkpoint_exists(folder, &exists, &position, error));
+    *ret_restores = goes_on && exists;
+    if (!goes_on && exists) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the directory '%.200s' holds checkpoints already, the newest of step %" PRIu64
             "; set restore_or_initialize to go on from it, or name another directory",
