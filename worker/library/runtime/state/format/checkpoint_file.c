@@ -75,14 +75,29 @@ static cadre_status format_checkpoint_file_begin(
 }
 
 /* What a writer that died has left of the same object is ended, and so is the upload of one that
- * goes on although it was replaced. Where that is not permitted the object is written all the same:
- * an upload that is not finished is not seen. */
-static cadre_status begin_object(struct checkpoint_file *file, struct cadre_error *error)
+ * goes on although it was replaced: before an upload begins, which a small object has none of.
+ * Where that is not permitted the object is written all the same: an upload that is not finished is
+ * not seen. */
+static void clear_uploads(struct checkpoint_file *file)
 {
     uint32_t cleared = 0;
     struct cadre_error ignored;
     (void)storage_uploads_clear(NULL, file->path, INT64_MAX, &cleared, &ignored);
-    return storage_writer_open(NULL, file->path, &file->upload, error);
+}
+
+static cadre_status add_to_object(
+    struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error)
+{
+    if (fault_point("checkpoint.write")) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "cannot write to %s: %s",
+            file->path, strerror(ENOSPC));
+    }
+    bool is_small = file->added < STORAGE_PART_BYTES;
+    file->added += size;
+    if (is_small && file->added >= STORAGE_PART_BYTES) {
+        clear_uploads(file);
+    }
+    return storage_writer_add(file->upload, bytes, size, error);
 }
 
 cadre_status checkpoint_file_begin(
@@ -92,7 +107,7 @@ cadre_status checkpoint_file_begin(
     *file =
         (struct checkpoint_file){.folder = folder, .fd = -1, .path = storage_join(folder, name)};
     if (file->path != NULL && is_object) {
-        return begin_object(file, error);
+        return storage_writer_open(NULL, file->path, &file->upload, error);
     }
     if (file->path != NULL &&
         asprintf(&file->temporary, "%s/" CHECKPOINT_FILE_PREFIX "%s.XXXXXX", folder, name) < 0) {
@@ -110,10 +125,7 @@ cadre_status checkpoint_file_add(
     CADRE_ASSERT(file->fd >= 0 || file->upload != NULL);
     const char *from = bytes;
     if (file->upload != NULL) {
-        return fault_point("checkpoint.write")
-                   ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "cannot write to %s: %s",
-                         file->path, strerror(ENOSPC))
-                   : storage_writer_add(file->upload, bytes, size, error);
+        return add_to_object(file, bytes, size, error);
     }
     while (size > 0) {
         ssize_t count = write(file->fd, from, size);

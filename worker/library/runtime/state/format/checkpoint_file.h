@@ -22,6 +22,7 @@ struct checkpoint_file {
     char *temporary;    /* path; NULL: none */
     char *path;
     struct storage_writer *upload; /* of an object; NULL: none */
+    uint64_t added;                /* bytes, of an object */
 };
 
 /* Makes the temporary file; `name` is its final name in the folder. Drop it in any case. */
