@@ -175,7 +175,8 @@ def test_regions_and_clocks():
 def test_it_ends_with_its_test():
     """Also when that is killed: all of its servers, not the first alone."""
     up = os.path.join(os.path.dirname(os.path.abspath(__file__)), "up")
-    with subprocess.Popen([sys.executable, "-B", up, chosen_store().name], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "-B", up, chosen_store().name], stdout=subprocess.PIPE,
+                          text=True) as process:
         folder = re.search(r"below (\S+)", process.stdout.readline())[1]
         try:
             check_in("the bucket data is closed", process.stdout.readline(), "what is said of the other user")

@@ -348,13 +348,6 @@ static void mutate_up(struct sim *sim, uint32_t agent, struct agent_up *up)
     }
 }
 
-/* The coordinator finds that it cannot use a part: a content is gone, or there is no room. */
-static bool is_refused(struct sim *sim, const struct agent_up *up)
-{
-    return up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_PART &&
-           one_in(sim, 2 * sim->scenario.publish_fails_in);
-}
-
 static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
 {
     struct task_ref refs[AGENT_ENTRIES(SCENARIO_SLOTS_MAX)];
@@ -366,7 +359,7 @@ static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
         fill_hello(sim, agent, up, refs);
     }
     mutate_up(sim, agent, up);
-    if (is_refused(sim, up)) {
+    if (saving_is_refused(sim, up)) {
         trace(sim, "%s -> c: a part that is refused", a->name);
         return;
     }

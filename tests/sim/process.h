@@ -84,6 +84,8 @@ void saving_awaits(struct sim *sim, uint32_t process);
 void saving_to_stop(struct sim *sim, uint32_t process);
 /* It is on the disk. */
 void saving_written(struct sim *sim, uint32_t process);
+/* The coordinator finds that it cannot use a part: a content is gone, or there is no room. */
+bool saving_is_refused(struct sim *sim, const struct agent_up *up);
 /* The state that a checkpoint's manifest names. */
 struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256);
 /* The name of a checkpoint with this state. */

@@ -133,3 +133,9 @@ void saving_written(struct sim *sim, uint32_t index)
         program_go(sim, index);
     }
 }
+
+bool saving_is_refused(struct sim *sim, const struct agent_up *up)
+{
+    return up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_PART &&
+           one_in(sim, 2 * sim->scenario.publish_fails_in);
+}

