@@ -22,7 +22,8 @@ MEMBERS = 3
 def scaled_lease(seconds):
     """As an option: in a test as long as the machine is slow."""
     from testing import scaled
-    return scaled(f"{seconds}s") if amount.smoke else f"{seconds}s"
+    text = f"{seconds * 1000:.0f}ms"
+    return scaled(text) if amount.smoke else text
 
 
 def changes(cluster):
