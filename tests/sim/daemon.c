@@ -352,7 +352,7 @@ static void mutate_up(struct sim *sim, uint32_t agent, struct agent_up *up)
 static bool is_refused(struct sim *sim, const struct agent_up *up)
 {
     return up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_PART &&
-           one_in(sim, 2 * sim->scenario.publish_fails_in);
+           sim->now_us < sim->scenario.heal_us && one_in(sim, 2 * sim->scenario.publish_fails_in);
 }
 
 static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
