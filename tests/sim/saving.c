@@ -29,12 +29,15 @@ bool saving_begin(struct sim *sim, uint32_t index)
     return true;
 }
 
-/* What it has reported is written once: its daemon repeats an upload that fails. */
+/* What it has reported is written once, because its daemon repeats an upload that fails, unless
+ * what was written is not its state: then it is never published. */
 void saving_awaits(struct sim *sim, uint32_t index)
 {
     const struct process *process = &sim->processes[index];
     const struct task_part *part = &process->core.part;
-    if (part->path == NULL || part->position != process->core.position) {
+    bool flipped = part->path != NULL && part->digest != 0 &&
+                   part->digest != value_digest(sim, &sim->jobs[process->job], &process->state);
+    if (part->path == NULL || part->position != process->core.position || flipped) {
         saving_begin(sim, index);
     }
 }
@@ -137,5 +140,5 @@ void saving_written(struct sim *sim, uint32_t index)
 bool saving_is_refused(struct sim *sim, const struct agent_up *up)
 {
     return up->type == AGENT_UP_RELAY && up->relay_up.up.type == TASK_UP_PART &&
-           one_in(sim, 2 * sim->scenario.publish_fails_in);
+           sim->now_us < sim->scenario.heal_us && one_in(sim, 2 * sim->scenario.publish_fails_in);
 }
