@@ -271,6 +271,31 @@ static void a_session_token(void **state)
     end();
 }
 
+/* By HTTP, through no proxy, beside the connections to the store. */
+static void credentials_of_a_container(void **state)
+{
+    char url[128];
+    (void)state;
+    rig_reset(&rig);
+    rig_setting(&rig, "'token': 'of-the-container'");
+    snprintf(url, sizeof url, "%s/-/credentials", rig.url);
+    rig_set(&rig, "AWS_ACCESS_KEY_ID", NULL);
+    rig_set(&rig, "AWS_SECRET_ACCESS_KEY", NULL);
+    rig_set(&rig, "AWS_CONTAINER_CREDENTIALS_FULL_URI", url);
+    client = rig_client(&rig, &(struct storage_options){.connections = 1});
+    assert_ok(storage_put(client, RIG_BUCKET "a", "1", 1, &error), &error);
+    assert_string_equal(
+        rig_order(&rig, "GET", "header?X-Amz-Security-Token", NULL), "of-the-container");
+    end();
+    /* Its agent is away: that may pass. */
+    rig_rule(&rig, "'match': 'GET /creds', 'times': 2, 'act': 'status', 'code': 503");
+    snprintf(url, sizeof url, "%s/creds", rig.url);
+    client = rig_client(&rig, &(struct storage_options){.deadline_us = 700000});
+    assert_error(
+        storage_put(client, RIG_BUCKET "a", "1", 1, &error), CADRE_UNAVAILABLE, &error, "agent");
+    end();
+}
+
 static void keys_of_all_kinds(void **state)
 {
     static const char *const keys[] = {"a b", "a+b", "a%20b", "a%2Fb", "../x", "./y", "a//b", "é/ü",
@@ -556,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_wrong),
         cmocka_unit_test(wrong_credentials),
         cmocka_unit_test(a_session_token),
+        cmocka_unit_test(credentials_of_a_container),
         cmocka_unit_test(keys_of_all_kinds),
         cmocka_unit_test(a_list_that_is_cut),
         cmocka_unit_test(a_list_without_an_end),
