@@ -23,6 +23,7 @@
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_memory.h"
 
+#define HEAD    96 /* bytes of a file before those of the block */
 #define PATH    "s3://bucket/data"
 #define WAIT_US (20 * CADRE_US_PER_S)
 
@@ -142,17 +143,17 @@ static void damaged(void **state)
     memset(bytes, 'x', sizeof bytes);
     disk_cache_key_make(PATH, "\"etag\"", 300, &key);
     snprintf(path, sizeof path, "%s/%s/0", folder, key.text);
-    for (long at = -2; at < 332; at++) {
+    for (long at = -2; at < HEAD + 300; at++) {
         disk_cache_write(&key, 0, bytes, sizeof bytes);
         assert_true(disk_cache_read(&key, 0, to, sizeof to));
         int fd = open(path, O_RDWR);
         struct stat facts;
         assert_int_equal(fstat(fd, &facts), 0);
-        assert_int_equal(facts.st_size, 332);
+        assert_int_equal(facts.st_size, HEAD + 300);
         if (at == -2) {
-            assert_int_equal(ftruncate(fd, 331), 0);
+            assert_int_equal(ftruncate(fd, HEAD + 299), 0);
         } else if (at == -1) {
-            assert_int_equal(pwrite(fd, "x", 1, 332), 1);
+            assert_int_equal(pwrite(fd, "x", 1, HEAD + 300), 1);
         } else {
             char byte = 0;
             assert_int_equal(pread(fd, &byte, 1, at), 1);
@@ -163,6 +164,38 @@ static void damaged(void **state)
         assert_false(disk_cache_read(&key, 0, to, sizeof to));
         assert_int_equal(access(path, F_OK), -1);
     }
+}
+
+/* A part of a block, with the pieces that it lies in checked. */
+static void in_pieces(void **state)
+{
+    (void)state;
+    static char bytes[100001];
+    static char to[DISK_PIECE_BYTES];
+    struct prng random = {.state = 5};
+    struct disk_cache_key key;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (char)prng_next(&random);
+    }
+    disk_cache_key_make(PATH, "\"pieces\"", sizeof bytes, &key);
+    assert_false(disk_cache_read_piece(&key, 0, sizeof bytes, 0, to, 1));
+    assert_true(disk_cache_write(&key, 0, bytes, sizeof bytes));
+    for (size_t i = 0; i < 500; i++) {
+        size_t offset = (size_t)prng_uniform(&random, sizeof bytes);
+        size_t most = sizeof bytes - offset;
+        size_t count = 1 + (size_t)prng_uniform(&random, most < sizeof to ? most : sizeof to);
+        assert_true(disk_cache_read_piece(&key, 0, sizeof bytes, offset, to, count));
+        assert_memory_equal(to, bytes + offset, count);
+    }
+    char path[600];
+    char byte = (char)(bytes[50000] + 1);
+    snprintf(path, sizeof path, "%s/%s/0", folder, key.text);
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, &byte, 1, HEAD + 50000), 1);
+    close(fd);
+    assert_true(disk_cache_read_piece(&key, 0, sizeof bytes, 70000, to, 100));
+    assert_false(disk_cache_read_piece(&key, 0, sizeof bytes, 49900, to, 200));
+    assert_false(disk_cache_read_piece(&key, 0, sizeof bytes, 70000, to, 100)); /* removed */
 }
 
 static void a_full_disk(void **state)
@@ -322,16 +355,50 @@ static void a_second_epoch(void **state)
     free(bytes);
 }
 
+/* Where not all fits into memory, little is read from the disk without the rest of its block: from
+ * the store comes each byte once, however often here and there is read. */
+static void here_and_there(void **state)
+{
+    (void)state;
+    size_t size = 40 * OBJECT_BLOCK_BYTES + 5;
+    char *bytes = malloc(size);
+    struct prng random = {.state = 9};
+    struct object *object = NULL;
+    struct cadre_error error = {0};
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (char)prng_next(&random);
+    }
+    assert_true(test_wait(nothing_held, NULL, WAIT_US));
+    object_memory_set_limit(8 * OBJECT_BLOCK_BYTES);
+    fake_storage_set(PATH, bytes, size);
+    read_all(bytes, size);
+    fake_storage_clear_counts();
+    ASSERT_OK(object_open(PATH, &object, &error));
+    for (size_t i = 0; i < 5000; i++) {
+        char to[300];
+        size_t offset = (size_t)prng_uniform(&random, size - sizeof to);
+        object_ask(object, offset, sizeof to);
+        ASSERT_OK(object_read(object, offset, to, sizeof to, &error));
+        assert_memory_equal(to, bytes + offset, sizeof to);
+    }
+    assert_int_equal(fake_storage_counts().reads, 0);
+    assert_true(object_memory_held() <= 8);
+    object_close(object);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oldest_make_room),
         cmocka_unit_test_setup(kept_and_found, setup),
         cmocka_unit_test_setup(damaged, setup),
+        cmocka_unit_test_setup(in_pieces, setup),
         cmocka_unit_test_setup(a_full_disk, setup),
         cmocka_unit_test_setup(bounded, setup),
         cmocka_unit_test_setup(settings, setup),
         cmocka_unit_test_setup(a_second_epoch, setup),
+        cmocka_unit_test_setup(here_and_there, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/pure/assert.h"
 #include "worker/library/input/objects/disk_cache_space.h"
 
 #define FOLDER_VARIABLE "CADRE_CACHE_FOLDER"
@@ -34,12 +35,15 @@
 /* For so long nothing is written after a write failed. */
 #define PAUSE_US (30 * CADRE_US_PER_S)
 
+#define PIECES (DISK_BLOCK_BYTES / DISK_PIECE_BYTES)
+
 struct disk_head {
     char magic[8];
     uint64_t number;
     uint64_t bytes;
     uint32_t version;
-    uint32_t checksum; /* CRC-32C of the name of the object, this head with 0 here, the bytes */
+    uint32_t checksum;       /* CRC-32C of the name of the object and this head with 0 here */
+    uint32_t pieces[PIECES]; /* of each piece of the bytes; behind the last one 0 */
 };
 
 static const char magic[8] = {'c', 'a', 'd', 'r', 'e', 'b', 'l', 'k'};
@@ -139,14 +143,24 @@ void disk_cache_key_make(
     }
 }
 
-static uint32_t disk_checksum(
-    const struct disk_cache_key *key, const struct disk_head *head, const void *bytes)
+static uint32_t disk_checksum(const struct disk_cache_key *key, const struct disk_head *head)
 {
     struct disk_head of = *head;
     of.checksum = 0;
     uint32_t crc = crc32_iscsi((unsigned char *)key->text, SHA256_HEX_BYTES - 1, 0);
-    crc = crc32_iscsi((unsigned char *)&of, sizeof of, crc);
-    return crc32_iscsi((unsigned char *)bytes, (int)head->bytes, crc);
+    return crc32_iscsi((unsigned char *)&of, sizeof of, crc);
+}
+
+/* Bytes of a piece of a block of `bytes`. */
+static size_t piece_bytes(size_t bytes, size_t piece)
+{
+    size_t left = bytes - piece * DISK_PIECE_BYTES;
+    return left < DISK_PIECE_BYTES ? left : DISK_PIECE_BYTES;
+}
+
+static uint32_t piece_checksum(const void *bytes, size_t size)
+{
+    return crc32_iscsi((unsigned char *)bytes, (int)size, 0);
 }
 
 static void set_used(int fd)
@@ -172,27 +186,77 @@ static bool read_exactly(int fd, void *to, size_t bytes)
     return true;
 }
 
+/* Opens the file of a block and reads its head; -1: there is none that is sound. */
+static int open_block(const struct disk_cache_key *key, uint64_t number, size_t bytes,
+    char path[PATH_BYTES], struct disk_head *head)
+{
+    if (key->text[0] == '\0') {
+        return -1;
+    }
+    snprintf(path, PATH_BYTES, "%s/%s/%" PRIu64, folder, key->text, number);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return -1;
+    }
+    bool sound = read_exactly(fd, head, sizeof *head) &&
+                 memcmp(head->magic, magic, sizeof magic) == 0 && head->version == FORMAT_VERSION &&
+                 head->number == number && head->bytes == bytes &&
+                 disk_checksum(key, head) == head->checksum;
+    if (!sound) {
+        unlink(path);
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
 bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes)
 {
     char path[PATH_BYTES];
     struct disk_head head;
     char more;
-    if (key->text[0] == '\0') {
-        return false;
-    }
-    snprintf(path, sizeof path, "%s/%s/%" PRIu64, folder, key->text, number);
-    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    CADRE_CLOSE_AT_EXIT int fd = open_block(key, number, bytes, path, &head);
     if (fd < 0) {
         return false;
     }
-    bool sound = read_exactly(fd, &head, sizeof head) &&
-                 memcmp(head.magic, magic, sizeof magic) == 0 && head.version == FORMAT_VERSION &&
-                 head.number == number && head.bytes == bytes && read_exactly(fd, to, bytes) &&
-                 read(fd, &more, 1) == 0 && disk_checksum(key, &head, to) == head.checksum;
+    bool sound = read_exactly(fd, to, bytes) && read(fd, &more, 1) == 0;
+    for (size_t i = 0; sound && i * DISK_PIECE_BYTES < bytes; i++) {
+        sound = piece_checksum((char *)to + i * DISK_PIECE_BYTES, piece_bytes(bytes, i)) ==
+                head.pieces[i];
+    }
     if (!sound) {
         unlink(path);
         return false;
     }
+    set_used(fd);
+    return true;
+}
+
+bool disk_cache_read_piece(const struct disk_cache_key *key, uint64_t number, size_t bytes,
+    size_t offset, void *to, size_t count)
+{
+    char path[PATH_BYTES];
+    struct disk_head head;
+    uint8_t buffer[2 * DISK_PIECE_BYTES]; /* the bytes lie in two pieces at most */
+    CADRE_ASSERT(count >= 1 && count <= DISK_PIECE_BYTES && offset + count <= bytes);
+    CADRE_CLOSE_AT_EXIT int fd = open_block(key, number, bytes, path, &head);
+    if (fd < 0) {
+        return false;
+    }
+    size_t first = offset / DISK_PIECE_BYTES;
+    size_t last = (offset + count - 1) / DISK_PIECE_BYTES;
+    size_t begin = first * DISK_PIECE_BYTES;
+    size_t size = last * DISK_PIECE_BYTES + piece_bytes(bytes, last) - begin;
+    bool sound = pread(fd, buffer, size, (off_t)(sizeof head + begin)) == (ssize_t)size;
+    for (size_t i = first; sound && i <= last; i++) {
+        sound = piece_checksum(buffer + (i - first) * DISK_PIECE_BYTES, piece_bytes(bytes, i)) ==
+                head.pieces[i];
+    }
+    if (!sound) {
+        unlink(path);
+        return false;
+    }
+    memcpy(to, buffer + (offset - begin), count);
     set_used(fd);
     return true;
 }
@@ -215,7 +279,7 @@ static bool write_file(const char *path, const struct disk_head *head, const voi
     return written;
 }
 
-void disk_cache_write(
+bool disk_cache_write(
     const struct disk_cache_key *key, uint64_t number, const void *bytes, size_t size)
 {
     static atomic_uint_fast64_t made;
@@ -223,14 +287,17 @@ void disk_cache_write(
     char part[PATH_BYTES];
     struct disk_head head = {.number = number, .bytes = size, .version = FORMAT_VERSION};
     uint64_t now_us = clock_monotonic_us();
-    if (key->text[0] == '\0' || now_us < atomic_load(&paused_until_us)) {
-        return;
-    }
-    if (!disk_cache_space_claim(sizeof head + size)) {
-        return;
+    CADRE_ASSERT(size <= DISK_BLOCK_BYTES);
+    if (key->text[0] == '\0' || now_us < atomic_load(&paused_until_us) ||
+        !disk_cache_space_claim(sizeof head + size)) {
+        return false;
     }
     memcpy(head.magic, magic, sizeof magic);
-    head.checksum = disk_checksum(key, &head, bytes);
+    for (size_t i = 0; i * DISK_PIECE_BYTES < size; i++) {
+        head.pieces[i] =
+            piece_checksum((const char *)bytes + i * DISK_PIECE_BYTES, piece_bytes(size, i));
+    }
+    head.checksum = disk_checksum(key, &head);
     snprintf(path, sizeof path, "%s/%s", folder, key->text);
     bool there = mkdir(path, 0700) == 0 || errno == EEXIST;
     snprintf(path, sizeof path, "%s/%s/%" PRIu64, folder, key->text, number);
@@ -239,5 +306,7 @@ void disk_cache_write(
     if (!there || !write_file(part, &head, bytes) || rename(part, path) != 0) {
         unlink(part);
         atomic_store(&paused_until_us, now_us + PAUSE_US);
+        return false;
     }
+    return true;
 }

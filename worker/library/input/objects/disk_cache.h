@@ -3,8 +3,7 @@
  * starts: in the folder CADRE_CACHE_FOLDER, up to CADRE_CACHE_MIB mebibytes (16384). Without the
  * folder there is none.
  *
- *     FOLDER/<hash of path, ETag and size>/<number of the block>     a head with a checksum, the
- * bytes
+ *     FOLDER/<hash of path, ETag, size>/<number of the block>     a head with checksums, the bytes
  *
  * Those that were used longest ago make room. A file that is damaged, or of another block, counts
  * as none and is removed. What cannot be written is not kept: a full disk only means no caching.
@@ -36,11 +35,21 @@ void disk_cache_reset(void);
 void disk_cache_key_make(
     const char *path, const char *version, uint64_t bytes, struct disk_cache_key *ret_key);
 
+/* What a block has at most. */
+#define DISK_BLOCK_BYTES ((size_t)256 << 10)
+
 /* Reads block `number`, of exactly `bytes` bytes. False: it is not there. */
 bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes);
 
-/* Keeps it, as a whole or not at all. */
-void disk_cache_write(
+/* Bytes of a block that are read without the rest of it, at most. */
+#define DISK_PIECE_BYTES ((size_t)16 << 10)
+
+/* Reads bytes [offset, offset + count) of block `number`, which has `bytes`. */
+bool disk_cache_read_piece(const struct disk_cache_key *key, uint64_t number, size_t bytes,
+    size_t offset, void *to, size_t count);
+
+/* Keeps it, as a whole or not at all, and returns whether it is kept. */
+bool disk_cache_write(
     const struct disk_cache_key *key, uint64_t number, const void *bytes, size_t size);
 
 #endif

@@ -56,8 +56,8 @@ struct object_piece {
 
 /* As many reads, in less time for short ones that are in memory; `count` is OBJECT_PIECES_MAX at
  * most. *ret_done is how many were done when it fails: the first ones. */
-cadre_status object_read_pieces(const struct object_piece pieces[], size_t count, size_t *ret_done,
-    struct cadre_error *error);
+cadre_status object_read_pieces(
+    const struct object_piece pieces[], size_t count, size_t *ret_done, struct cadre_error *error);
 
 /* These bytes, inside the object, are read soon: blocks that are not in memory are asked for, as
  * far as there is room. Does not wait. */

@@ -46,6 +46,11 @@ static size_t bytes_of(const struct object *object, uint64_t first, uint64_t cou
     return (size_t)(bytes < left ? bytes : left);
 }
 
+static void mark_on_disk(const struct object *object, uint64_t number)
+{
+    atomic_fetch_or_explicit(&object->blocks[number].word, BLOCK_ON_DISK, memory_order_relaxed);
+}
+
 /* From the store, and to the disk. */
 static cadre_status object_fetch_remote(
     const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
@@ -57,8 +62,10 @@ static cadre_status object_fetch_remote(
     CADRE_TRY(object_fetch_bytes(
         object, first * OBJECT_BLOCK_BYTES, to, bytes_of(object, first, count), error));
     for (uint64_t i = 0; i < count; i++) {
-        disk_cache_write(
-            &object->disk, first + i, to + i * OBJECT_BLOCK_BYTES, bytes_of(object, first + i, 1));
+        if (disk_cache_write(&object->disk, first + i, to + i * OBJECT_BLOCK_BYTES,
+                bytes_of(object, first + i, 1))) {
+            mark_on_disk(object, first + i);
+        }
     }
     return CADRE_OK;
 }
@@ -73,6 +80,7 @@ static cadre_status object_fetch_blocks(
         if (disk_cache_read(&object->disk, first + i, to, bytes_of(object, first + i, 1))) {
             CADRE_TRY(object_fetch_remote(object, first + i - missing, missing, error));
             missing = 0;
+            mark_on_disk(object, first + i);
         } else {
             missing++;
         }

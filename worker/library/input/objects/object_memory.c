@@ -140,7 +140,6 @@ static enum block_answer evict_block(void *owner, uint64_t number)
 {
     struct object *object = owner;
     struct object_block *block = &object->blocks[number];
-    uint32_t ready = BLOCK_READY;
     uint32_t word = atomic_load_explicit(&block->word, memory_order_relaxed);
     if ((word & BLOCK_STATES) != BLOCK_READY || word >= BLOCK_PIN) {
         return BLOCK_BUSY;
@@ -149,8 +148,8 @@ static enum block_answer evict_block(void *owner, uint64_t number)
         atomic_fetch_and_explicit(&block->word, ~BLOCK_USED, memory_order_relaxed);
         return BLOCK_SPARED;
     }
-    if (!atomic_compare_exchange_strong_explicit(
-            &block->word, &ready, BLOCK_EMPTY, memory_order_acq_rel, memory_order_relaxed)) {
+    if (!atomic_compare_exchange_strong_explicit(&block->word, &word,
+            word - BLOCK_READY + BLOCK_EMPTY, memory_order_acq_rel, memory_order_relaxed)) {
         return BLOCK_BUSY;
     }
     give_pages(object, number);

@@ -16,11 +16,12 @@
 #include "worker/library/input/objects/disk_cache.h"
 #include "worker/library/input/objects/work_queue.h"
 
-/* The word of a block: its state, whether it was used, and in steps of BLOCK_PIN how many threads
- * look at it. */
+/* The word of a block: its state, whether it was used, whether it was seen on the disk, and in
+ * steps of BLOCK_PIN how many threads look at it. */
 enum block_state { BLOCK_EMPTY = 0, BLOCK_FILLING = 1, BLOCK_READY = 2, BLOCK_STATES = 3 };
-#define BLOCK_USED ((uint32_t)4)
-#define BLOCK_PIN  ((uint32_t)8)
+#define BLOCK_USED    ((uint32_t)4)
+#define BLOCK_ON_DISK ((uint32_t)8)
+#define BLOCK_PIN     ((uint32_t)16)
 
 struct object_block {
     _Atomic uint32_t word;

@@ -34,6 +34,32 @@ static bool copy_ready(struct object *object, uint64_t offset, void *to, size_t 
     return ready;
 }
 
+/* Whether little of a block is read, which is on the disk, and would have to make another one go:
+ * then it is read from there without the rest of the block. */
+static bool comes_from_disk(const struct object *object, uint64_t number, uint64_t bytes)
+{
+    uint32_t word = atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed);
+    return (word & BLOCK_ON_DISK) != 0 && (word & BLOCK_STATES) == BLOCK_EMPTY &&
+           bytes <= DISK_PIECE_BYTES && object_memory_held() >= object_memory_limit();
+}
+
+static bool copy_from_disk(struct object *object, uint64_t offset, void *to, size_t bytes)
+{
+    uint64_t number = block_of(offset);
+    if (!comes_from_disk(object, number, bytes)) {
+        return false;
+    }
+    uint64_t left = object->bytes - number * OBJECT_BLOCK_BYTES;
+    bool there = disk_cache_read_piece(&object->disk, number,
+        left < OBJECT_BLOCK_BYTES ? (size_t)left : OBJECT_BLOCK_BYTES,
+        (size_t)(offset % OBJECT_BLOCK_BYTES), to, bytes);
+    if (!there) {
+        atomic_fetch_and_explicit(
+            &object->blocks[number].word, ~BLOCK_ON_DISK, memory_order_relaxed);
+    }
+    return there;
+}
+
 /* Copies bytes of one block that was not ready. There is always a way on: where all room is taken
  * they are read past it. */
 static cadre_status copy_missing(
@@ -43,6 +69,9 @@ static cadre_status copy_missing(
     while (!copy_ready(object, offset, to, bytes)) {
         cadre_status status = CADRE_OK;
         bool past = false;
+        if (copy_from_disk(object, offset, to, bytes)) {
+            return CADRE_OK;
+        }
         pthread_mutex_lock(&object_lock);
         uint32_t word = atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed);
         if ((word & BLOCK_STATES) == BLOCK_FILLING) {
@@ -72,7 +101,7 @@ static void object_ask_ranked(
     uint64_t first = block_of(offset);
     uint64_t end = bytes == 0 ? first : block_of(offset + bytes - 1) + 1;
     CADRE_ASSERT(offset + bytes <= object->bytes);
-    while (first < end && is_ready(object, first)) {
+    while (first < end && (is_ready(object, first) || comes_from_disk(object, first, bytes))) {
         first++;
     }
     if (first < end) {
