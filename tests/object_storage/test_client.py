@@ -2,6 +2,9 @@
 """common/storage before a real store, and before the proxy: what is read and written is right to the last byte whatever
 the network does, and each thing that is wrong is a sentence."""
 import contextlib
+import datetime
+import http.server
+import json
 import os
 import queue
 import signal
@@ -42,6 +45,7 @@ class Driver:
     def read(self):
         for text in self.process.stdout:
             self.answers.put(dict(field.split("=", 1) for field in text.rstrip("\n").split("\t")))
+        self.answers.put(None)
 
     def send(self, *fields):
         self.process.stdin.write("\t".join(map(str, fields)) + "\n")
@@ -51,7 +55,8 @@ class Driver:
         try:
             answer = self.answers.get(timeout=HANG_S)
         except queue.Empty as empty:
-            raise Failure(f"no answer; the driver's status is {self.process.poll()}") from empty
+            raise Failure("no answer of the driver") from empty
+        check(answer is not None, "the driver ended")
         answer["status"] = int(answer["status"])
         return answer
 
@@ -176,8 +181,30 @@ def test_uploads():
         check_equal(bucket.uploads(), [], "uploads that are left")
         for name in ("a/1", "a/2", "b/3"):
             one.do("begin", f"s3://client-uploads/{name}")
+            one.do("leave")
         check_equal(one.do("clear", "s3://client-uploads/a/")["count"], "2", "uploads that were ended")
         check_equal([key for key, _ in bucket.uploads()], ["b/3"], "the other stays")
+
+
+def test_uploads_by_several_processes():
+    bucket = fresh_bucket("client-joined")
+    path = "s3://client-joined/a b"
+    bodies = [os.urandom(PART), os.urandom(PART), os.urandom(77)]
+    with driver() as one, driver() as two:
+        name = one.do("begin", path)["name"]
+        for number, body, who in ((1, os.urandom(PART), two), (3, bodies[2], two), (1, bodies[0], one)):
+            who.do("join", path, name, number, who.file(body))
+        two.refused(NOT_FOUND, [path], "stat", path)
+        two.do("join", path, name, 2, two.file(bodies[1]))
+        one.do("finish", 3)
+        check_equal(two.get(path, threads=2) == b"".join(bodies), True, "what both sent")
+        check(two.ask("join", path, name, 4, two.file(b"late"))["status"] in (OK, NOT_FOUND), "a part after the end")
+        check_equal(two.get(path, threads=2) == b"".join(bodies), True, "what both sent, after a part that is late")
+        name = one.do("begin", path)["name"]
+        two.do("join", path, name, 2, two.file(bodies[1]))
+        one.refused(DATA_LOSS, [path], "finish", 2)
+        check_equal(two.get(path, threads=2) == b"".join(bodies), True, "what was there before one without a part")
+        check_equal(bucket.uploads(), [], "uploads that are left")
 
 
 def test_an_object_that_changes():
@@ -293,6 +320,46 @@ def test_clocks():
         one.do("deadline", SHORT_MS)
         proxy.clock_ahead_s = 3600
         one.refused(FAILED_PRECONDITION, ["clock"], "list", "s3://client-clocks/", "", 1, 9)
+
+
+class Credentials(http.server.BaseHTTPRequestHandler):
+    """What a container's host gives its programs, for an hour; counted."""
+
+    given = 0
+
+    def do_GET(self):
+        type(self).given += 1
+        writer = chosen_store().writer
+        ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+        body = json.dumps({"AccessKeyId": writer.access_key, "SecretAccessKey": writer.secret_key,
+                           "Token": f"token{self.given}", "Expiration": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_credentials_that_end():
+    fresh_bucket("client-ends").put("it", b"here")
+    path = "s3://client-ends/it"
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Credentials) as server, \
+            Proxy(chosen_store().endpoint) as proxy:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        with driver(AWS_ENDPOINT_URL=proxy.endpoint, AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="",
+                    AWS_CONTAINER_CREDENTIALS_FULL_URI=url) as one:
+            one.do("open", 1, path)
+            for i in range(3):
+                one.do("part", 1, 0, 4, one.file())
+            check_equal(Credentials.given, 1, "times that credentials were asked for")
+            proxy.plan.next("expired", operation="get")
+            one.do("part", 1, 0, 4, one.file())
+            check_equal(Credentials.given, 2, "times, after they ended")
+            one.do("close", 1)
+        server.shutdown()
 
 
 def test_stores_that_are_not_there():

@@ -175,21 +175,20 @@ def test_regions_and_clocks():
 def test_it_ends_with_its_test():
     """Also when that is killed: all of its servers, not the first alone."""
     up = os.path.join(os.path.dirname(os.path.abspath(__file__)), "up")
-    with subprocess.Popen([sys.executable, "-B", up, chosen_store().name], stdout=subprocess.PIPE,
-                          text=True) as process:
-        folder = re.search(r"below (\S+)", process.stdout.readline())[1]
+    with subprocess.Popen([sys.executable, "-B", up, chosen_store().name], stdout=subprocess.PIPE, text=True) as one:
+        folder = re.search(r"below (\S+)", one.stdout.readline())[1]
         try:
-            check_in("the bucket data is closed", process.stdout.readline(), "what is said of the other user")
-            endpoint = re.search(r"AWS_ENDPOINT_URL=(\S+)", process.stdout.readline())[1]
+            check_in("the bucket data is closed", one.stdout.readline(), "what is said of the other user")
+            endpoint = re.search(r"AWS_ENDPOINT_URL=(\S+)", one.stdout.readline())[1]
             check(answers(endpoint), "it answers")
-            servers = descendants(process.pid)
+            servers = descendants(one.pid)
             check(len(servers) >= 3, f"its servers: {servers}")
-            process.kill()
-            process.wait()
-            wait_for("its servers end", lambda: not any(os.path.exists(f"/proc/{one}") for one in servers))
+            one.kill()
+            one.wait()
+            wait_for("its servers end", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in servers))
             check(not answers(endpoint), "it answers still")
         finally:
-            process.kill()
+            one.kill()
             shutil.rmtree(folder)
 
 
