@@ -90,7 +90,7 @@ static const struct row rows[] = {
         "another request changes it at the same time"},
     {"InvalidRange", CADRE_OUT_OF_RANGE, 0, PLAIN, "it has fewer bytes"},
     {"EntityTooLarge", CADRE_INVALID_ARGUMENT, 0, PLAIN,
-        "the store takes no object or part of this size"},
+        "the store takes no object or part of this size, or its quota is used up"},
     {"EntityTooSmall", CADRE_INVALID_ARGUMENT, 0, PLAIN,
         "a part of the upload, other than the last, is smaller than the store takes (5 MiB)"},
     {"InvalidPart", CADRE_DATA_LOSS, 0, PLAIN,

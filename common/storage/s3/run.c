@@ -86,6 +86,10 @@ static cadre_status begin_due(struct run *run, struct track *track, uint64_t now
     const struct s3_ask *ask = track->ask;
     cadre_status status = s3_attempt_begin(
         run->session, ask, track->retry.deadline_us, must_wait, &track->attempts[0], run->error);
+    if (status == CADRE_UNAVAILABLE && /* of what gives credentials */
+        retry_again(&track->retry, clock_monotonic_us(), false, &track->due_us)) {
+        return CADRE_OK;
+    }
     if (status != CADRE_OK) {
         return s3_blame(ask->operation, ask->path, status, run->error);
     }
@@ -102,7 +106,7 @@ static cadre_status begin_next(struct run *run, struct track *track, uint64_t no
 {
     open_track(run, track, now_us);
     cadre_status status = begin_due(run, track, now_us);
-    if (status == CADRE_OK && !is_under_way(track)) {
+    if (status == CADRE_OK && run->starved) {
         track->ask = NULL;
         run->next--;
     }

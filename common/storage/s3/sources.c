@@ -55,7 +55,31 @@ static cadre_status find(struct profile_file *file, const char *name,
     return status == CADRE_OK ? status : cadre_error_wrap(error, status, "%s", file->path);
 }
 
-/* What such a profile takes credentials from, which this program does not do. */
+/* NOT_FOUND: the profile does not set `name`, with which it would take credentials in a way that
+ * this program does not have. */
+static cadre_status refuse_if(
+    struct profile_file *file, const char *name, const char *what, struct cadre_error *error)
+{
+    struct s3_profile_value value;
+    CADRE_TRY(find(file, name, &value, error));
+    if (value.text == NULL || value.bytes == 0) {
+        return CADRE_NOT_FOUND;
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "the profile \"%s\" of %s %s (%s), which is not done here: run `aws configure "
+        "export-credentials --profile %s --format env` and set what it prints",
+        file->profile, file->path, what, name, file->profile);
+}
+
+/* Keys beside a role, in either file, are those that may take it on: other rights. */
+static cadre_status refuse_role(
+    struct profile_file *file, struct s3_found *found, struct cadre_error *error)
+{
+    (void)found;
+    return refuse_if(file, "role_arn", "takes on a role", error);
+}
+
+/* What a profile without keys may have instead. */
 static cadre_status refuse_others(struct profile_file *file, struct cadre_error *error)
 {
     static const struct {
@@ -66,20 +90,13 @@ static cadre_status refuse_others(struct profile_file *file, struct cadre_error 
         {"sso_start_url", "takes its credentials from a login in a browser"},
         {"login_session", "takes its credentials from a login in a browser"},
         {"web_identity_token_file", "exchanges a token for its credentials"},
-        {"role_arn", "takes on a role"},
         {"source_profile", "takes its credentials from another profile"},
     };
-    for (size_t i = 0; i < CADRE_COUNT_OF(others); i++) {
-        struct s3_profile_value value;
-        CADRE_TRY(find(file, others[i].name, &value, error));
-        if (value.text != NULL && value.bytes > 0) {
-            return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                "the profile \"%s\" of %s %s (%s), which is not done here: run `aws configure "
-                "export-credentials --profile %s --format env` and set what it prints",
-                file->profile, file->path, others[i].what, others[i].name, file->profile);
-        }
+    cadre_status status = CADRE_NOT_FOUND;
+    for (size_t i = 0; i < CADRE_COUNT_OF(others) && status == CADRE_NOT_FOUND; i++) {
+        status = refuse_if(file, others[i].name, others[i].what, error);
     }
-    return CADRE_NOT_FOUND;
+    return status;
 }
 
 /* A zero byte behind a value, so that it is a text of its own. */
@@ -121,8 +138,10 @@ static cadre_status read_keys(
     return s3_found_fill(found, &texts, error);
 }
 
-/* *ret_has_profile stays as it is unless the file has the profile. */
+/* `read` says what is done with a file. *ret_has_profile stays as it is unless it has the profile.
+ */
 static cadre_status read_file(const struct s3_provider_options *options, enum s3_profile_kind kind,
+    cadre_status (*read)(struct profile_file *, struct s3_found *, struct cadre_error *),
     struct s3_found *found, bool *ret_has_profile, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = s3_profile_path(options->variables, kind);
@@ -136,7 +155,7 @@ static cadre_status read_file(const struct s3_provider_options *options, enum s3
         return CADRE_NOT_FOUND;
     }
     if (status == CADRE_OK) {
-        status = read_keys(&file, found, error);
+        status = read(&file, found, error);
         *ret_has_profile = *ret_has_profile || file.has_profile;
     }
     s3_secret_text_free(&file.text);
@@ -146,18 +165,18 @@ static cadre_status read_file(const struct s3_provider_options *options, enum s3
 cadre_status s3_source_profile(const struct s3_provider_options *options,
     struct s3_found *ret_found, struct cadre_error *error)
 {
+    static const enum s3_profile_kind kinds[] = {S3_PROFILE_CREDENTIALS, S3_PROFILE_CONFIG};
     bool has_profile = false;
-    cadre_status status =
-        read_file(options, S3_PROFILE_CREDENTIALS, ret_found, &has_profile, error);
-    if (status == CADRE_NOT_FOUND) {
-        status = read_file(options, S3_PROFILE_CONFIG, ret_found, &has_profile, error);
+    cadre_status status = CADRE_NOT_FOUND;
+    for (size_t i = 0; i < 4 && status == CADRE_NOT_FOUND; i++) { /* roles of both, then keys */
+        status = read_file(
+            options, kinds[i % 2], i < 2 ? refuse_role : read_keys, ret_found, &has_profile, error);
     }
     const char *named = s3_variable(options->variables, "AWS_PROFILE");
     if (status == CADRE_NOT_FOUND && named != NULL && !has_profile) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "AWS_PROFILE names \"%.100s\", and neither ~/.aws/credentials nor ~/.aws/config has "
-            "such "
-            "a profile: write it there, or unset the variable",
+            "such a profile: write it there, or unset the variable",
             named);
     }
     return status;

@@ -13,6 +13,7 @@ One user (ACCESS, SECRET), path style, any bucket but "missing". Under "/-/" it 
     GET  /-/connections        how many connections were made, and how many requests came at a time at the most
     GET  /-/header?NAME        that header of the last request for an object
     GET  /-/uploads            how many uploads are open
+    GET  /-/credentials        the user's, as a container gets them
 
 A rule: {"match": "GET /b/k", "skip": 0, "times": 1, "act": ACT, ...}; the first that matches and is not used up acts:
 
@@ -452,6 +453,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 text = f"{STORE.connections} {STORE.most}"
             elif order == "header":
                 text = STORE.headers.get(argument, "")
+            elif order == "credentials":
+                text = json.dumps({"AccessKeyId": ACCESS, "SecretAccessKey": SECRET, "Token": STORE.settings["token"],
+                                   "Expiration": iso(time.time() + 3600)})
             elif order == "uploads":
                 text = str(len(STORE.uploads))
         self.close_connection = True

@@ -163,6 +163,30 @@ static void profiles_that_are_refused(void **state)
     assert_none(&standin, CADRE_FAILED_PRECONDITION, "EKS Pod Identity");
 }
 
+/* Keys beside a role are those that may take it on: to use them would be to act with other rights.
+ */
+static void a_role_in_one_file_and_keys_in_the_other(void **state)
+{
+    struct standin standin = {.now_us = NOW_US};
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    snprintf(path, sizeof path, "%s",
+        written("[default]\naws_access_key_id = A\naws_secret_access_key = hunter2\n"));
+    standin_set(&standin, "AWS_SHARED_CREDENTIALS_FILE", path);
+    standin_set(
+        &standin, "AWS_CONFIG_FILE", written("[default]\nrole_arn = x\nsource_profile = y\n"));
+    assert_none(&standin, CADRE_FAILED_PRECONDITION, "takes on a role (role_arn)");
+    /* A login wrote its keys there: the same rights. */
+    standin_set(&standin, "AWS_CONFIG_FILE", written("[default]\nsso_session = x\n"));
+    char source[TEST_PATH_BYTES + 64];
+    snprintf(source, sizeof source, "the profile \"default\" of %s", path);
+    assert_found(&standin, "A", "hunter2", "", UINT64_MAX, source);
+    standin_set(&standin, "AWS_SHARED_CREDENTIALS_FILE",
+        written("[default]\nrole_arn = x\naws_access_key_id = A\n"
+                "aws_secret_access_key = hunter2\n"));
+    assert_none(&standin, CADRE_FAILED_PRECONDITION, "takes on a role (role_arn)");
+}
+
 static void a_file_that_may_not_be_read(void **state)
 {
     struct standin standin = {.now_us = NOW_US};
@@ -350,6 +374,7 @@ int main(void)
         cmocka_unit_test(an_environment_that_is_wrong),
         cmocka_unit_test(a_profile),
         cmocka_unit_test(profiles_that_are_refused),
+        cmocka_unit_test(a_role_in_one_file_and_keys_in_the_other),
         cmocka_unit_test(a_file_that_may_not_be_read),
         cmocka_unit_test(the_container),
         cmocka_unit_test(addresses_that_are_not_asked),

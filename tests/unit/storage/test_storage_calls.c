@@ -89,7 +89,7 @@ static unsigned fail_each(const char *prefix)
         if (status != CADRE_OK && (error.code != status || error.text[0] == '\0')) {
             fail_msg("%s %u: status %d with \"%s\"", prefix, nth, (int)status, error.text);
         }
-        if (strstr(error.text, "credentials") != NULL) { /* a provider keeps a failure for seconds */
+        if (strstr(error.text, "credentials") != NULL) { /* a failure is kept for seconds */
             storage_client_close(client);
             client = NULL;
         }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "store_rig.h"
 #include "tests/lib/speed.h"
@@ -69,7 +70,7 @@ static void what_passes_is_asked_for_again(void **state)
     (void)state;
     for (size_t i = 0; i < CADRE_COUNT_OF(acts); i++) {
         char rule[256];
-        begin(6000000);
+        begin(9000000);
         snprintf(rule, sizeof rule, "'match': 'GET /bucket/a', 'times': 2, %s", acts[i]);
         rig_rule(&rig, rule);
         if (read_a() != CADRE_OK) {
@@ -114,12 +115,12 @@ static void a_silent_store(void **state)
     (void)state;
     for (size_t i = 0; i < CADRE_COUNT_OF(acts); i++) {
         char rule[128];
-        begin(1500000);
+        begin(3000000);
         snprintf(rule, sizeof rule, "'match': 'GET /bucket/a', 'times': 9, %s", acts[i]);
         rig_rule(&rig, rule);
         uint64_t begun_us = clock_monotonic_us();
         assert_error(read_a(), CADRE_UNAVAILABLE, &error, "127.0.0.1");
-        assert_true(clock_monotonic_us() - begun_us < speed_scaled_us(3000000));
+        assert_true(clock_monotonic_us() - begun_us < speed_scaled_us(6000000));
         assert_true(rig_count(&rig, "GET /bucket/a") >= 2); /* given up before the deadline */
         end();
     }
@@ -268,6 +269,31 @@ static void a_session_token(void **state)
     rig_set(&rig, "AWS_SESSION_TOKEN", "the+token/=");
     client = rig_client(&rig, NULL);
     assert_ok(storage_put(client, RIG_BUCKET "a", "1", 1, &error), &error);
+    end();
+}
+
+/* By HTTP, through no proxy, beside the connections to the store. */
+static void credentials_of_a_container(void **state)
+{
+    char url[128];
+    (void)state;
+    rig_reset(&rig);
+    rig_setting(&rig, "'token': 'of-the-container'");
+    snprintf(url, sizeof url, "%s/-/credentials", rig.url);
+    rig_set(&rig, "AWS_ACCESS_KEY_ID", NULL);
+    rig_set(&rig, "AWS_SECRET_ACCESS_KEY", NULL);
+    rig_set(&rig, "AWS_CONTAINER_CREDENTIALS_FULL_URI", url);
+    client = rig_client(&rig, &(struct storage_options){.connections = 1});
+    assert_ok(storage_put(client, RIG_BUCKET "a", "1", 1, &error), &error);
+    assert_string_equal(
+        rig_order(&rig, "GET", "header?X-Amz-Security-Token", NULL), "of-the-container");
+    end();
+    /* Its agent is away: that may pass. */
+    rig_rule(&rig, "'match': 'GET /creds', 'times': 2, 'act': 'status', 'code': 503");
+    snprintf(url, sizeof url, "%s/creds", rig.url);
+    client = rig_client(&rig, &(struct storage_options){.deadline_us = 700000});
+    assert_error(
+        storage_put(client, RIG_BUCKET "a", "1", 1, &error), CADRE_UNAVAILABLE, &error, "agent");
     end();
 }
 
@@ -442,6 +468,67 @@ static void a_slow_store_is_not_asked_twice_for_everything(void **state)
     end();
 }
 
+/* --- many threads, few connections --- */
+
+#define READERS     6
+#define LARGE_BYTES (((size_t)20 << 20) + 7)
+
+struct reader {
+    const char *bytes;
+    cadre_status status;
+    struct cadre_error error;
+    bool same;
+};
+
+static void *read_large(void *argument)
+{
+    struct reader *reader = argument;
+    struct storage_object *object = NULL;
+    char *got = calloc(1, LARGE_BYTES);
+    reader->status = storage_open(client, RIG_BUCKET "large", &object, &reader->error);
+    if (reader->status == CADRE_OK) {
+        reader->status = storage_read(object, 0, got, LARGE_BYTES, &reader->error);
+    }
+    reader->same = memcmp(got, reader->bytes, LARGE_BYTES) == 0;
+    storage_close(object);
+    free(got);
+    return NULL;
+}
+
+static void many_read_what_is_large(void **state)
+{
+    struct reader readers[READERS];
+    pthread_t threads[READERS];
+    char *bytes = malloc(LARGE_BYTES);
+    (void)state;
+    rig_reset(&rig);
+    client = rig_client(&rig, &(struct storage_options){.connections = 3});
+    for (size_t i = 0; i < LARGE_BYTES; i++) {
+        bytes[i] = (char)(i * 2654435761u >> 23);
+    }
+    assert_ok(storage_put(client, RIG_BUCKET "large", bytes, LARGE_BYTES, &error), &error);
+    rig_rule(&rig, "'match': 'GET /bucket/large', 'skip': 2, 'times': 2, 'act': 'cut'");
+    rig_rule(&rig, "'match': 'GET /bucket/large', 'times': 2, 'act': 'reset'");
+    rig_rule(&rig, "'match': 'GET /bucket/large', 'skip': 1, 'times': 2, 'act': 'status', "
+                   "'code': 500");
+    for (size_t i = 0; i < READERS; i++) {
+        readers[i] = (struct reader){.bytes = bytes};
+        assert_int_equal(thread_start(&threads[i], read_large, &readers[i]), 0);
+    }
+    for (size_t i = 0; i < READERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_ok(readers[i].status, &readers[i].error);
+        assert_true(readers[i].same);
+    }
+    unsigned made = 0;
+    unsigned most = 0;
+    assert_int_equal(sscanf(rig_order(&rig, "GET", "connections", NULL), "%u %u", &made, &most), 2);
+    assert_true(most <= 3);
+    assert_in_range(rig_count(&rig, "GET /bucket/large"), 3 * READERS + 6, 3 * READERS + 9);
+    free(bytes);
+    end();
+}
+
 /* --- objects at URLs --- */
 
 static void urls(void **state)
@@ -556,6 +643,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_wrong),
         cmocka_unit_test(wrong_credentials),
         cmocka_unit_test(a_session_token),
+        cmocka_unit_test(credentials_of_a_container),
         cmocka_unit_test(keys_of_all_kinds),
         cmocka_unit_test(a_list_that_is_cut),
         cmocka_unit_test(a_list_without_an_end),
@@ -564,6 +652,7 @@ int main(void)
         cmocka_unit_test(a_store_without_conditions),
         cmocka_unit_test(a_read_that_takes_long_is_asked_for_twice),
         cmocka_unit_test(a_slow_store_is_not_asked_twice_for_everything),
+        cmocka_unit_test(many_read_what_is_large),
         cmocka_unit_test(urls),
         cmocka_unit_test(paths),
         cmocka_unit_test(objects_only),
