@@ -53,7 +53,7 @@ rgw_frontends = beast endpoint={host}:{port}
 rgw_rados_pool_pg_num_min = 4
 rgw_override_bucket_index_max_shards = 1
 rgw_enable_usage_log = false
-rgw_gc_obj_min_wait = 60
+rgw_max_listing_results = {page}
 """
 
 
@@ -72,9 +72,9 @@ class Ceph(Store):
     refusals = {"unknown user": (403, "InvalidAccessKeyId"), "long key": (400, "InvalidObjectName"),
                 "end of no upload": (500, "InternalError")}
 
-    def __init__(self):
+    def __init__(self, page=1000):
         need_ceph()
-        super().__init__()
+        super().__init__(page)
 
     def begin(self):
         self.port, mon_port = free_ports(2)
@@ -86,7 +86,7 @@ class Ceph(Store):
         conf, monmap = os.path.join(self.folder, "ceph.conf"), os.path.join(self.folder, "monmap")
         with open(conf, "w", encoding="ascii") as file:
             file.write(CONF.format(fsid=fsid, host=HOST, mon_port=mon_port, port=self.port, folder=self.folder,
-                                   memory=MEMORY_BYTES))
+                                   memory=MEMORY_BYTES, page=self.page))
         self.tool("monmaptool", "--create", "--fsid", fsid, "--addv", "a", f"[v2:{HOST}:{mon_port}]", monmap)
         self.tool("ceph-mon", "-c", conf, "--mkfs", "-i", "a", "--monmap", monmap)
         self.run_program("mon", "ceph-mon", "-c", conf, "-f", "-i", "a")

@@ -6,12 +6,13 @@ from ceph_store import Ceph
 from store import started
 from swift_store import Swift
 
+PAGE = 50  # a list of more keys comes in several answers
 STORES = {"swift": Swift, "ceph": Ceph}
 
 
 def chosen_store():
     """Started, and the same for all tests of the script; skips them where it is not installed."""
-    return started(STORES[os.environ.get("CADRE_TEST_STORE", "swift")])
+    return started(STORES[os.environ.get("CADRE_TEST_STORE", "swift")], page=PAGE)
 
 
 def fresh_bucket(name):

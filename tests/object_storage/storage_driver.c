@@ -8,7 +8,9 @@
  *   list FOLDER STARTS DEEP MOST       keys, with spaces between, as %XX where they are not plain
  *   put PATH FILE, put-if-absent PATH FILE, remove PATH
  *   upload PATH FILE PART THREADS      in parts; begun here, and joined by each thread
- *   begin PATH                         an upload that is left as it is
+ *   begin PATH                         an upload, with its name; of one at a time:
+ *   finish COUNT, leave                its end
+ *   join PATH NAME NUMBER FILE         a part of one that this process or another began
  *   clear START                        ends the uploads that were left
  *   deadline MILLISECONDS              another client, with this one
  *
@@ -28,6 +30,7 @@ enum { FIELDS_MAX = 6, OPEN_MAX = 8, THREADS_MAX = 64 };
 
 static struct storage_client *client;
 static struct storage_object *opened[OPEN_MAX];
+static struct storage_upload *begun;
 
 static void answer(cadre_status status, const struct cadre_error *error)
 {
@@ -309,12 +312,43 @@ static void do_upload(char **fields)
 static void do_begin(char **fields)
 {
     struct cadre_error error = {0};
-    struct storage_upload *upload = NULL;
-    cadre_status status = storage_upload_begin(client, fields[1], &upload, &error);
+    cadre_status status = storage_upload_begin(client, fields[1], &begun, &error);
     if (status == CADRE_OK) {
+        printf("name=%s\t", storage_upload_name(begun));
+    }
+    answer(status, &error);
+}
+
+static void do_finish(char **fields)
+{
+    struct cadre_error error = {0};
+    struct storage_upload *upload = begun;
+    begun = NULL;
+    answer(storage_upload_finish(upload, (uint32_t)strtoul(fields[1], NULL, 10), &error), &error);
+}
+
+static void do_leave(char **fields)
+{
+    (void)fields;
+    storage_upload_leave(begun);
+    begun = NULL;
+    answer(CADRE_OK, NULL);
+}
+
+static void do_join(char **fields)
+{
+    struct cadre_error error = {0};
+    struct storage_upload *upload = NULL;
+    size_t size = 0;
+    char *bytes = read_file(fields[4], &size);
+    cadre_status status = storage_upload_join(client, fields[1], fields[2], &upload, &error);
+    if (status == CADRE_OK) {
+        status = storage_upload_part(
+            upload, (uint32_t)strtoul(fields[3], NULL, 10), bytes, size, &error);
         storage_upload_leave(upload);
     }
     answer(status, &error);
+    free(bytes);
 }
 
 static void do_clear(char **fields)
@@ -354,6 +388,9 @@ static const struct command {
     {"remove", 2, do_remove},
     {"upload", 5, do_upload},
     {"begin", 2, do_begin},
+    {"finish", 2, do_finish},
+    {"leave", 1, do_leave},
+    {"join", 5, do_join},
     {"clear", 2, do_clear},
     {"deadline", 2, do_deadline},
 };

@@ -83,7 +83,7 @@ class Program:
 
 
 class Store:
-    """Swift and Ceph begin in their own way; all else is here."""
+    """Swift and Ceph begin in their own way; all else is here. `page`: of keys in one answer to a list, at most."""
 
     name = None
     region = None
@@ -93,7 +93,8 @@ class Store:
     puts_if_absent = None  # whether a PUT may have If-None-Match: *
     refusals = {}          # status and code of what stores refuse in different ways
 
-    def __init__(self):
+    def __init__(self, page=1000):
+        self.page = page
         self.folder = None
         self.programs = []
         self.port = None
@@ -189,10 +190,10 @@ WRITER = User("cadre:writer", "Wr/ter+secret=1")
 READER = User("cadre:reader", "Re/der+secret=2")
 
 
-def started(kind):
+def started(kind, **named):
     """The one of this script, for all of its tests; it ends with the script."""
     if kind not in STARTED:
-        store = kind()
+        store = kind(**named)
         STARTED[kind] = store.__enter__()
         atexit.register(store.end)
     return STARTED[kind]

@@ -57,7 +57,7 @@ location = {region}
 s3_acl = true
 dns_compliant_bucket_names = true
 max_upload_part_num = 10000
-max_parts_listing = 1000
+max_bucket_listing = {page}
 allowable_clock_skew = {skew_s}
 [filter:tempauth]
 use = egg:swift#tempauth
@@ -119,9 +119,9 @@ class Swift(Store):
     refusals = {"unknown user": (403, "SignatureDoesNotMatch"), "long key": (400, "KeyTooLongError"),
                 "end of no upload": (404, "NoSuchUpload")}
 
-    def __init__(self, skew_s=900):
+    def __init__(self, page=1000, skew_s=900):
         need_swift()
-        super().__init__()
+        super().__init__(page)
         self.skew_s = skew_s
 
     def parent(self):
@@ -141,7 +141,7 @@ class Swift(Store):
         users = "\n".join([f"user_{self.writer.access_key.replace(':', '_')} = {self.writer.secret_key} .admin",
                            f"user_{self.reader.access_key.replace(':', '_')} = {self.reader.secret_key}"])
         self.write("proxy.conf", PROXY_CONF.format(host=HOST, port=self.port, user=user, folder=self.folder,
-                                                   region=self.region, skew_s=self.skew_s, users=users,
+                                                   region=self.region, skew_s=self.skew_s, page=self.page, users=users,
                                                    pipeline=PIPELINE))
         self.run_program("swift", PYTHON, "-B", os.path.join(HERE, "swift_servers.py"), self.folder, HOST,
                          *map(str, ports), EVENTLET_NO_GREENDNS="yes")

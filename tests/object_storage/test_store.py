@@ -4,10 +4,15 @@ parts, conditions, refusals; and where stores differ."""
 import datetime
 import hashlib
 import os
+import re
+import shutil
+import subprocess
+import sys
 
 from chosen import chosen_store, fresh_bucket
 from s3 import PART_BYTES, S3Error, User, signed
-from testing import Failure, check_equal, run
+from store import answers
+from testing import Failure, check, check_equal, check_in, descendants, run, wait_for
 
 DIFFICULT = ["a b", "a+b", "a%20b", "a=b&c?d#e", "über/雪/😀", "..", "a/../b", "a//b", "a/./b", "a/",
              "'\"<>&;,:@$!*()[]{}|\\^~`", "x" * 1024]
@@ -165,6 +170,26 @@ def test_regions_and_clocks():
     for ahead_s in (-3600, 3600):
         refused(403, "RequestTimeTooSkewed", store.client(ahead_s=ahead_s).bucket("places").get, "it")
     check_equal(store.client(ahead_s=600).bucket("places").get("it"), b"here", "10 minutes ahead")
+
+
+def test_it_ends_with_its_test():
+    """Also when that is killed: all of its servers, not the first alone."""
+    up = os.path.join(os.path.dirname(os.path.abspath(__file__)), "up")
+    with subprocess.Popen([sys.executable, "-B", up, chosen_store().name], stdout=subprocess.PIPE, text=True) as one:
+        folder = re.search(r"below (\S+)", one.stdout.readline())[1]
+        try:
+            check_in("the bucket data is closed", one.stdout.readline(), "what is said of the other user")
+            endpoint = re.search(r"AWS_ENDPOINT_URL=(\S+)", one.stdout.readline())[1]
+            check(answers(endpoint), "it answers")
+            servers = descendants(one.pid)
+            check(len(servers) >= 3, f"its servers: {servers}")
+            one.kill()
+            one.wait()
+            wait_for("its servers end", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in servers))
+            check(not answers(endpoint), "it answers still")
+        finally:
+            one.kill()
+            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
