@@ -149,7 +149,7 @@ def test_a_checkpoint():
 
 
 def test_a_checkpoint_in_a_shared_folder():
-    with HeldCluster("/shared-", coordinator=FAST, worker=FAST_WORKER) as cluster:
+    with HeldCluster(".safetensors", coordinator=FAST, worker=FAST_WORKER) as cluster:
         folder = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)
         os.chmod(folder, 0o777)
         restored(cluster, "check", workers=1, checkpoint_folder=folder)
