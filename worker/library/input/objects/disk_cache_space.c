@@ -68,6 +68,7 @@ static bool found_blocks_add(struct found_blocks *found, struct disk_block block
     return true;
 }
 
+/* `name` has 64 bytes, of a hash. */
 static bool found_blocks_add_object(struct found_blocks *found, const char *name)
 {
     if (found->object_count == found->object_room) {
@@ -79,7 +80,7 @@ static bool found_blocks_add_object(struct found_blocks *found, const char *name
         found->objects = objects;
         found->object_room = room;
     }
-    snprintf(found->objects[found->object_count++], sizeof found->objects[0], "%s", name);
+    memcpy(found->objects[found->object_count++], name, strlen(name) + 1);
     return true;
 }
 
