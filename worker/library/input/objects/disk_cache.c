@@ -35,7 +35,9 @@
 /* For so long nothing is written after a write failed. */
 #define PAUSE_US (30 * CADRE_US_PER_S)
 
-#define PIECES (DISK_BLOCK_BYTES / DISK_PIECE_BYTES)
+/* What has a checksum of its own. */
+#define PIECE_BYTES ((size_t)16 << 10)
+#define PIECES      (DISK_BLOCK_BYTES / PIECE_BYTES)
 
 struct disk_head {
     char magic[8];
@@ -154,8 +156,8 @@ static uint32_t disk_checksum(const struct disk_cache_key *key, const struct dis
 /* Bytes of a piece of a block of `bytes`. */
 static size_t piece_bytes(size_t bytes, size_t piece)
 {
-    size_t left = bytes - piece * DISK_PIECE_BYTES;
-    return left < DISK_PIECE_BYTES ? left : DISK_PIECE_BYTES;
+    size_t left = bytes - piece * PIECE_BYTES;
+    return left < PIECE_BYTES ? left : PIECE_BYTES;
 }
 
 static uint32_t piece_checksum(const void *bytes, size_t size)
@@ -210,21 +212,60 @@ static int open_block(const struct disk_cache_key *key, uint64_t number, size_t 
     return fd;
 }
 
-bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes)
+/* Reads and checks pieces [first, end) of a block of `bytes`. */
+static bool read_pieces(
+    int fd, const struct disk_head *head, size_t bytes, size_t first, size_t end, uint8_t *to)
+{
+    size_t begin = first * PIECE_BYTES;
+    size_t size = (end - 1) * PIECE_BYTES + piece_bytes(bytes, end - 1) - begin;
+    if (pread(fd, to, size, (off_t)(sizeof *head + begin)) != (ssize_t)size) {
+        return false;
+    }
+    for (size_t i = first; i < end; i++) {
+        if (piece_checksum(to + (i - first) * PIECE_BYTES, piece_bytes(bytes, i)) !=
+            head->pieces[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Pieces that are wanted as a whole go to where they are wanted. */
+static bool read_range(
+    int fd, const struct disk_head *head, size_t bytes, size_t offset, uint8_t *to, size_t count)
+{
+    uint8_t buffer[PIECE_BYTES];
+    size_t stop = offset + count;
+    size_t whole_end = stop == bytes ? (bytes + PIECE_BYTES - 1) / PIECE_BYTES : stop / PIECE_BYTES;
+    for (size_t at = offset; at < stop;) {
+        size_t piece = at / PIECE_BYTES;
+        size_t begin = piece * PIECE_BYTES;
+        bool whole = at == begin && piece < whole_end;
+        size_t end = whole ? whole_end : piece + 1;
+        if (!read_pieces(fd, head, bytes, piece, end, whole ? to + (at - offset) : buffer)) {
+            return false;
+        }
+        size_t behind = (end - 1) * PIECE_BYTES + piece_bytes(bytes, end - 1);
+        behind = behind < stop ? behind : stop;
+        if (!whole) {
+            memcpy(to + (at - offset), buffer + (at - begin), behind - at);
+        }
+        at = behind;
+    }
+    return true;
+}
+
+bool disk_cache_read_range(const struct disk_cache_key *key, uint64_t number, size_t bytes,
+    size_t offset, void *to, size_t count)
 {
     char path[PATH_BYTES];
     struct disk_head head;
-    char more;
+    CADRE_ASSERT(offset + count <= bytes && bytes <= DISK_BLOCK_BYTES);
     CADRE_CLOSE_AT_EXIT int fd = open_block(key, number, bytes, path, &head);
     if (fd < 0) {
         return false;
     }
-    bool sound = read_exactly(fd, to, bytes) && read(fd, &more, 1) == 0;
-    for (size_t i = 0; sound && i * DISK_PIECE_BYTES < bytes; i++) {
-        sound = piece_checksum((char *)to + i * DISK_PIECE_BYTES, piece_bytes(bytes, i)) ==
-                head.pieces[i];
-    }
-    if (!sound) {
+    if (!read_range(fd, &head, bytes, offset, to, count)) {
         unlink(path);
         return false;
     }
@@ -232,33 +273,9 @@ bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to
     return true;
 }
 
-bool disk_cache_read_piece(const struct disk_cache_key *key, uint64_t number, size_t bytes,
-    size_t offset, void *to, size_t count)
+bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes)
 {
-    char path[PATH_BYTES];
-    struct disk_head head;
-    uint8_t buffer[2 * DISK_PIECE_BYTES]; /* the bytes lie in two pieces at most */
-    CADRE_ASSERT(count >= 1 && count <= DISK_PIECE_BYTES && offset + count <= bytes);
-    CADRE_CLOSE_AT_EXIT int fd = open_block(key, number, bytes, path, &head);
-    if (fd < 0) {
-        return false;
-    }
-    size_t first = offset / DISK_PIECE_BYTES;
-    size_t last = (offset + count - 1) / DISK_PIECE_BYTES;
-    size_t begin = first * DISK_PIECE_BYTES;
-    size_t size = last * DISK_PIECE_BYTES + piece_bytes(bytes, last) - begin;
-    bool sound = pread(fd, buffer, size, (off_t)(sizeof head + begin)) == (ssize_t)size;
-    for (size_t i = first; sound && i <= last; i++) {
-        sound = piece_checksum(buffer + (i - first) * DISK_PIECE_BYTES, piece_bytes(bytes, i)) ==
-                head.pieces[i];
-    }
-    if (!sound) {
-        unlink(path);
-        return false;
-    }
-    memcpy(to, buffer + (offset - begin), count);
-    set_used(fd);
-    return true;
+    return disk_cache_read_range(key, number, bytes, 0, to, bytes);
 }
 
 static bool write_file(const char *path, const struct disk_head *head, const void *bytes)
@@ -293,9 +310,9 @@ bool disk_cache_write(
         return false;
     }
     memcpy(head.magic, magic, sizeof magic);
-    for (size_t i = 0; i * DISK_PIECE_BYTES < size; i++) {
+    for (size_t i = 0; i * PIECE_BYTES < size; i++) {
         head.pieces[i] =
-            piece_checksum((const char *)bytes + i * DISK_PIECE_BYTES, piece_bytes(size, i));
+            piece_checksum((const char *)bytes + i * PIECE_BYTES, piece_bytes(size, i));
     }
     head.checksum = disk_checksum(key, &head);
     snprintf(path, sizeof path, "%s/%s", folder, key->text);

@@ -41,11 +41,9 @@ void disk_cache_key_make(
 /* Reads block `number`, of exactly `bytes` bytes. False: it is not there. */
 bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes);
 
-/* Bytes of a block that are read without the rest of it, at most. */
-#define DISK_PIECE_BYTES ((size_t)16 << 10)
-
-/* Reads bytes [offset, offset + count) of block `number`, which has `bytes`. */
-bool disk_cache_read_piece(const struct disk_cache_key *key, uint64_t number, size_t bytes,
+/* Reads bytes [offset, offset + count) of block `number`, which has `bytes`; of the rest no more
+ * than the pieces of 16 KiB that they lie in. */
+bool disk_cache_read_range(const struct disk_cache_key *key, uint64_t number, size_t bytes,
     size_t offset, void *to, size_t count);
 
 /* Keeps it, as a whole or not at all, and returns whether it is kept. */

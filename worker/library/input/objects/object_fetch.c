@@ -13,6 +13,13 @@ static enum block_state state_of(const struct object *object, uint64_t number)
     return atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed) & BLOCK_STATES;
 }
 
+bool object_fetch_stays_on_disk(const struct object *object, uint64_t number)
+{
+    uint32_t word = atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed);
+    return (word & BLOCK_ON_DISK) != 0 && (word & BLOCK_STATES) == BLOCK_EMPTY &&
+           object_memory_held() >= object_memory_limit();
+}
+
 /* What was read ahead and failed is an error of those who wait for it, and of no one else. */
 static void object_fetch_notify(struct object *object, uint64_t first, uint64_t count,
     cadre_status status, const struct cadre_error *failure)
@@ -160,7 +167,8 @@ uint64_t object_fetch_ask(
     bool full = false;
     CADRE_ASSERT(first + count <= object->block_count);
     while (done < count && !full) {
-        if (state_of(object, first + done) != BLOCK_EMPTY) {
+        if (state_of(object, first + done) != BLOCK_EMPTY ||
+            object_fetch_stays_on_disk(object, first + done)) {
             done++;
             continue;
         }

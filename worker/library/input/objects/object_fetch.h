@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs of blocks on their way from the store, inside this folder. All calls but the last are under
- * the lock of object_memory.h. */
+ * Runs of blocks on their way from the store, inside this folder. All calls but the first and the
+ * last are under the lock of object_memory.h. */
 #ifndef CADRE_WORKER_INPUT_OBJECTS_OBJECT_FETCH_H
 #define CADRE_WORKER_INPUT_OBJECTS_OBJECT_FETCH_H
 
 #include "worker/library/input/objects/object_memory.h"
 
+/* Whether a block is on the disk, and in memory it would make another one go: then it is read from
+ * there, past memory. So what is in memory stays there, when more than that is read again and again
+ * in order. Without the lock. */
+bool object_fetch_stays_on_disk(const struct object *object, uint64_t number);
+
 /* Asks for those of blocks [first, first + count) that are empty, in runs of AHEAD_RUN_MAX blocks
- * at most; `reader` may be NULL. Returns how many from the first one on are now ready or on their
- * way: fewer than `count` when there is no room. */
+ * at most; `reader` may be NULL. Returns how many from the first one on are now ready, on their
+ * way, or stay on the disk: fewer than `count` when there is no room. */
 uint64_t object_fetch_ask(
     struct object *object, uint64_t first, uint64_t count, enum work_rank rank, const void *reader);
 

@@ -34,23 +34,15 @@ static bool copy_ready(struct object *object, uint64_t offset, void *to, size_t 
     return ready;
 }
 
-/* Whether little of a block is read, which is on the disk, and would have to make another one go:
- * then it is read from there without the rest of the block. */
-static bool comes_from_disk(const struct object *object, uint64_t number, uint64_t bytes)
-{
-    uint32_t word = atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed);
-    return (word & BLOCK_ON_DISK) != 0 && (word & BLOCK_STATES) == BLOCK_EMPTY &&
-           bytes <= DISK_PIECE_BYTES && object_memory_held() >= object_memory_limit();
-}
-
+/* Copies bytes of one block from the disk, where that is its place. */
 static bool copy_from_disk(struct object *object, uint64_t offset, void *to, size_t bytes)
 {
     uint64_t number = block_of(offset);
-    if (!comes_from_disk(object, number, bytes)) {
+    if (!object_fetch_stays_on_disk(object, number)) {
         return false;
     }
     uint64_t left = object->bytes - number * OBJECT_BLOCK_BYTES;
-    bool there = disk_cache_read_piece(&object->disk, number,
+    bool there = disk_cache_read_range(&object->disk, number,
         left < OBJECT_BLOCK_BYTES ? (size_t)left : OBJECT_BLOCK_BYTES,
         (size_t)(offset % OBJECT_BLOCK_BYTES), to, bytes);
     if (!there) {
@@ -101,7 +93,7 @@ static void object_ask_ranked(
     uint64_t first = block_of(offset);
     uint64_t end = bytes == 0 ? first : block_of(offset + bytes - 1) + 1;
     CADRE_ASSERT(offset + bytes <= object->bytes);
-    while (first < end && (is_ready(object, first) || comes_from_disk(object, first, bytes))) {
+    while (first < end && (is_ready(object, first) || object_fetch_stays_on_disk(object, first))) {
         first++;
     }
     if (first < end) {
