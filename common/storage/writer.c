@@ -13,10 +13,11 @@
 #define BUFFERS            (SENDERS + 1) /* one is being filled */
 #define PART_COUNT_OF_SIZE 1000          /* then parts are twice as large */
 
-enum buffer_state { BUFFER_FREE, BUFFER_FULL, BUFFER_SENT };
+enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_FULL, BUFFER_SENT };
 
+/* FILLING: all but the state is the caller's; SENT: a sender's. */
 struct buffer {
-    enum buffer_state state;
+    enum buffer_state state; /* under the lock */
     char *bytes;
     size_t size;
     size_t capacity;
@@ -28,7 +29,7 @@ struct storage_writer {
     char *path;
     struct storage_upload *upload; /* NULL: no part is full yet */
     struct buffer buffers[BUFFERS];
-    struct buffer *filling; /* NULL: none */
+    struct buffer *filling; /* of the caller's thread; NULL: none */
     uint32_t part_count;    /* begun */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -44,9 +45,8 @@ struct storage_writer {
 static struct buffer *buffer_in(struct storage_writer *writer, enum buffer_state state)
 {
     for (unsigned i = 0; i < BUFFERS; i++) {
-        struct buffer *buffer = &writer->buffers[i];
-        if (buffer->state == state && buffer != writer->filling) {
-            return buffer;
+        if (writer->buffers[i].state == state) {
+            return &writer->buffers[i];
         }
     }
     return NULL;
@@ -125,20 +125,21 @@ static cadre_status take_buffer(struct storage_writer *writer, struct cadre_erro
     while ((buffer = buffer_in(writer, BUFFER_FREE)) == NULL) {
         pthread_cond_wait(&writer->changed, &writer->lock);
     }
+    buffer->state = BUFFER_FILLING;
     pthread_mutex_unlock(&writer->lock);
+    writer->filling = buffer;
+    buffer->size = 0;
     size_t capacity = part_bytes(writer->part_count + 1);
     if (buffer->capacity < capacity) {
         free(buffer->bytes);
-        *buffer = (struct buffer){.bytes = malloc(capacity)};
+        buffer->bytes = malloc(capacity);
         buffer->capacity = buffer->bytes != NULL ? capacity : 0;
     }
     if (buffer->bytes == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for %zu bytes of %s on their way", capacity, writer->path);
     }
-    buffer->size = 0;
     buffer->number = ++writer->part_count;
-    writer->filling = buffer;
     return CADRE_OK;
 }
 
