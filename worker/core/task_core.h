@@ -13,7 +13,7 @@
  * release, and when half of it takes less than SHORT, because messages then cost more than steps.
  * It halves again when half of it takes more than LONG, because halts would take effect late. */
 #define TASK_WINDOW_START_STEPS   2
-#define TASK_WINDOW_HALF_SHORT_US 50000
+#define TASK_WINDOW_HALF_SHORT_US 40000
 #define TASK_WINDOW_HALF_LONG_US  100000
 
 /* So many steps behind a run are claimed before its successor is known, so that short runs share a
