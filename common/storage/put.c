@@ -87,12 +87,17 @@ static cadre_status is_there(struct s3_session *session, const char *path,
     const struct storage_location *location, bool *ret_is_there, struct cadre_error *error)
 {
     struct s3_ask ask = ask_of(path, location, S3_HEAD_OBJECT, "HEAD");
-    cadre_status status = s3_run(session, &ask, 1, error);
+    struct cadre_error refused = {0};
+    cadre_status status = s3_run(session, &ask, 1, &refused);
     http_answer_free(&ask.answer);
     *ret_is_there = status == CADRE_OK;
     /* Who may not list gets 403 for what is not there; the write says whether it is more than that.
      */
-    return status == CADRE_NOT_FOUND || status == CADRE_PERMISSION_DENIED ? CADRE_OK : status;
+    if (status == CADRE_OK || status == CADRE_NOT_FOUND || status == CADRE_PERMISSION_DENIED) {
+        return CADRE_OK;
+    }
+    *error = refused;
+    return status;
 }
 
 cadre_status storage_put_if_absent(struct storage_client *client, const char *path,
@@ -143,8 +148,13 @@ cadre_status storage_remove(
         return refuse_web(path, error);
     }
     struct s3_ask ask = ask_of(path, &location, S3_DELETE_OBJECT, "DELETE");
-    cadre_status status = s3_run(session, &ask, 1, error);
+    struct cadre_error refused = {0};
+    cadre_status status = s3_run(session, &ask, 1, &refused);
     http_answer_free(&ask.answer);
     bool no_bucket = strcmp(ask.code, "NoSuchBucket") == 0;
-    return status == CADRE_NOT_FOUND && !no_bucket ? CADRE_OK : status;
+    if (status == CADRE_OK || (status == CADRE_NOT_FOUND && !no_bucket)) {
+        return CADRE_OK; /* and the error is as it was */
+    }
+    *error = refused;
+    return status;
 }

@@ -385,9 +385,14 @@ static cadre_status abort_at_store(struct s3_session *session, const char *path,
         .method = "DELETE",
         .query = &query,
         .query_count = 1};
-    cadre_status status = s3_run(session, &ask, 1, error);
+    struct cadre_error refused = {0};
+    cadre_status status = s3_run(session, &ask, 1, &refused);
     http_answer_free(&ask.answer);
-    return status == CADRE_NOT_FOUND ? CADRE_OK : status; /* another one was faster */
+    if (status == CADRE_OK || status == CADRE_NOT_FOUND) {
+        return CADRE_OK; /* another one was faster */
+    }
+    *error = refused;
+    return status;
 }
 
 void storage_upload_abort(struct storage_upload *upload)
