@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/pure/object_path.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define START_BYTES      (sizeof OBJECT_PATH_START - 1)
@@ -18,13 +17,8 @@ static bool is_outer(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* *ret_key: what follows the bucket and its slash; "": nothing. */
-static const char *split(const char *path, const char **ret_key)
+const char *object_bucket_fault(const char *bucket, size_t length)
 {
-    const char *bucket = path + START_BYTES;
-    const char *slash = strchr(bucket, '/');
-    size_t length = slash != NULL ? (size_t)(slash - bucket) : strlen(bucket);
-    *ret_key = slash != NULL ? slash + 1 : "";
     if (length == 0) {
         return "names no bucket: write s3://BUCKET/KEY";
     }
@@ -32,7 +26,7 @@ static const char *split(const char *path, const char **ret_key)
         return "has a bucket whose name is not of 3 to 63 bytes";
     }
     for (size_t i = 0; i < length; i++) {
-        bool two_dots = bucket[i] == '.' && bucket[i + 1] == '.';
+        bool two_dots = i > 0 && bucket[i] == '.' && bucket[i - 1] == '.';
         if ((!is_outer(bucket[i]) && bucket[i] != '-' && bucket[i] != '.') || two_dots) {
             return "has a bucket whose name is not of small letters, digits, \"-\" and single "
                    "\".\"";
@@ -41,6 +35,15 @@ static const char *split(const char *path, const char **ret_key)
     return is_outer(bucket[0]) && is_outer(bucket[length - 1])
                ? NULL
                : "has a bucket whose name does not begin and end with a small letter or a digit";
+}
+
+/* *ret_key: what follows the bucket and its slash; "": nothing. */
+static const char *split(const char *path, const char **ret_key)
+{
+    const char *bucket = path + START_BYTES;
+    size_t length = strcspn(bucket, "/");
+    *ret_key = bucket[length] == '/' ? bucket + length + 1 : "";
+    return object_bucket_fault(bucket, length);
 }
 
 const char *object_path_fault(const char *path)

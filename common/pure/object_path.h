@@ -5,6 +5,7 @@
 #define CADRE_PURE_OBJECT_PATH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define OBJECT_PATH_START     "s3://"
 #define OBJECT_KEY_BYTES      1024 /* of the longest key */
@@ -12,6 +13,10 @@
 
 /* Whether it names something in an object store: it begins with "s3://". */
 bool object_path_is(const char *path);
+
+/* What is wrong with `length` bytes as the name of a bucket, as the end of a sentence about a path;
+ * NULL: nothing. */
+const char *object_bucket_fault(const char *bucket, size_t length);
 
 /* Of a path that begins so; bucket and key are to be there. NULL: it can be an object's, else what
  * is wrong with it, as the end of a sentence ("has no key ..."). UTF-8 is not looked at. */

@@ -8,10 +8,7 @@
 
 #include "common/base/fault.h"
 #include "common/base/utf8.h"
-
-#define S3_SCHEME  "s3://"
-#define KEY_BYTES  1024
-#define BUCKET_MIN 3
+#include "common/pure/object_path.h"
 
 static bool starts_with(const char *text, const char *with)
 {
@@ -20,7 +17,7 @@ static bool starts_with(const char *text, const char *with)
 
 static enum storage_kind kind_of(const char *path)
 {
-    if (starts_with(path, S3_SCHEME)) {
+    if (object_path_is(path)) {
         return STORAGE_S3;
     }
     bool is_web = starts_with(path, "https://") || starts_with(path, "http://");
@@ -30,26 +27,6 @@ static enum storage_kind kind_of(const char *path)
 bool storage_is_object(const char *path)
 {
     return kind_of(path) != STORAGE_FILE;
-}
-
-static bool is_edge(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-static bool is_bucket(const char *name, size_t length)
-{
-    if (length < BUCKET_MIN || length >= STORAGE_BUCKET_BYTES || !is_edge(name[0]) ||
-        !is_edge(name[length - 1])) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        bool two_dots = name[i] == '.' && name[i - 1] == '.';
-        if ((!is_edge(name[i]) && name[i] != '-' && name[i] != '.') || two_dots) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static bool is_printable(const char *text, size_t size)
@@ -66,17 +43,17 @@ static bool is_printable(const char *text, size_t size)
 static cadre_status locate_s3(const char *path, bool may_be_folder,
     struct storage_location *ret_location, struct cadre_error *error)
 {
-    const char *bucket = path + strlen(S3_SCHEME);
+    const char *bucket = path + strlen(OBJECT_PATH_START);
     size_t length = strcspn(bucket, "/");
     const char *key = bucket[length] == '/' ? bucket + length + 1 : "";
     size_t key_bytes = strlen(key);
-    if (!is_bucket(bucket, length)) {
+    if (object_bucket_fault(bucket, length) != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%.200s: the name of a bucket has 3 to 63 lower-case letters, digits, \"-\" and \".\", "
             "as in s3://my-bucket/key",
             path);
     }
-    if (key_bytes > KEY_BYTES) {
+    if (key_bytes > OBJECT_KEY_BYTES) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%.200s...: a key has 1 to 1,024 bytes, this one %zu", path, key_bytes);
     }
