@@ -19,6 +19,8 @@ static struct message *take(struct message_pool *pool)
         CADRE_ASSERT(message != NULL);
     }
     message->references = 1;
+    message->guarded = false;
+    message->term = 0;
     message->tasks = NULL;
     message->roster = NULL;
     message->streams = NULL;

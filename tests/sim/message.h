@@ -7,8 +7,9 @@
 
 struct message {
     uint32_t references;
-    bool guarded;  /* of several coordinators: its sender was known to lead when it decided it */
-    uint64_t term; /* of several coordinators: in which the sender leads */
+    bool guarded; /* of several coordinators: its sender was known to lead when it decided it */
+    uint64_t
+        term; /* of several coordinators: in which the sender leads; 0: a refusal of the link */
     struct message *next; /* in the pool */
     union {
         struct agent_up up;
