@@ -161,7 +161,8 @@ static struct rpc_message *take_queued(struct rpc_call *call)
 }
 
 /* One batch at a time: what opens the stream, the next message, and, behind the last one, what ends
- * it. */
+ * it. A message that others follow may wait for them in gRPC's buffer, so that they share a write
+ * to the socket, and a wake-up of the reader. */
 static void start_send(struct rpc_call *call)
 {
     grpc_op ops[4];
@@ -181,6 +182,7 @@ static void start_send(struct rpc_call *call)
     if (call->in_flight != NULL) {
         ops[count].op = GRPC_OP_SEND_MESSAGE;
         ops[count].data.send_message.send_message = call->in_flight->bytes;
+        ops[count].flags = call->queue_head != NULL ? GRPC_WRITE_BUFFER_HINT : 0;
         count++;
     } else {
         call->in_flight = &nothing;

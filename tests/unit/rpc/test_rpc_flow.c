@@ -4,9 +4,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #define CALLS      500
+#define QUEUED     50
 #define ROUNDS_MAX 16
+
+static int writes; /* to sockets, by gRPC */
+
+ssize_t __real_rpc_sockets_send(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_rpc_sockets_send(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_rpc_sockets_send(int fd, const struct msghdr *message, int flags)
+{
+    writes++;
+    return __real_rpc_sockets_send(fd, message, flags);
+}
 
 struct many {
     struct client_seen seen[CALLS];
@@ -75,6 +87,35 @@ static void one_buffer_goes_to_many_streams(void **state)
     free(many);
 }
 
+static bool server_has_one(void *user)
+{
+    const struct server_seen *seen = user;
+    return seen->messages >= 1;
+}
+
+static bool server_has_queued(void *user)
+{
+    const struct server_seen *seen = user;
+    return seen->messages >= 1 + QUEUED;
+}
+
+static void messages_of_one_turn_share_a_write(void **state)
+{
+    struct fixture *fixture = *state;
+    struct client_seen seen;
+    struct rpc_call *call = fixture_call(fixture, HOLD, true, true, &seen);
+    send_text(call, "first");
+    fixture_until_check(fixture, server_has_one, &fixture->seen);
+    writes = 0;
+    for (int i = 0; i < QUEUED; i++) {
+        send_text(call, "next");
+    }
+    fixture_until_check(fixture, server_has_queued, &fixture->seen);
+    assert_in_range(writes, 1, QUEUED / 5); /* the server's window updates among them */
+    rpc_call_cancel(call);
+    fixture_until(fixture, &seen.ended);
+}
+
 static void long_messages_arrive_whole(void **state)
 {
     struct fixture *fixture = *state;
@@ -113,12 +154,6 @@ static bool has_drained(void *user)
 {
     const struct client_seen *seen = user;
     return seen->drains > 0;
-}
-
-static bool server_has_one(void *user)
-{
-    const struct server_seen *seen = user;
-    return seen->messages >= 1;
 }
 
 /* The server pauses after the first message; the client's queue stays full until it resumes. */
@@ -252,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(many_calls_at_once),
         TEST(one_buffer_goes_to_many_streams),
+        TEST(messages_of_one_turn_share_a_write),
         TEST(long_messages_arrive_whole),
         TEST(slow_reader_meets_the_limit),
         TEST(pause_holds_the_sender_back),
