@@ -13,8 +13,8 @@
  * release, and when half of it takes less than SHORT, because messages then cost more than steps.
  * It halves again when half of it takes more than LONG, because halts would take effect late. */
 #define TASK_WINDOW_START_STEPS   2
-#define TASK_WINDOW_HALF_SHORT_US 40000
-#define TASK_WINDOW_HALF_LONG_US  100000
+#define TASK_WINDOW_HALF_SHORT_US 100000
+#define TASK_WINDOW_HALF_LONG_US  250000
 
 /* So many steps behind a run are claimed before its successor is known, so that short runs share a
  * message. What the ended ones consumed goes before it, and is kept to be sent again. */
@@ -48,6 +48,7 @@ struct task_core {
     uint32_t pid;
     char mesh_address[LIMIT_ADDRESS_BYTES];
     struct generation generation;
+    bool alone; /* the only member of its generation */
     uint64_t resume;
     uint64_t position; /* applied */
     bool clean;

@@ -139,6 +139,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     CADRE_ASSERT(core->phase == TASK_JOIN || core->phase == TASK_FROZEN);
     CADRE_ASSERT(!core->applying);
     core->generation = plan->generation;
+    core->alone = plan_member_count(plan) == 1;
     core->resume = plan->resume;
     core->consumed_count = 0;
     core->consumed_unsent = 0;

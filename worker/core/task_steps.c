@@ -24,6 +24,15 @@ void task_on_apply(struct task_core *core, uint64_t position)
     core->begun_nested = core->cursor.nested;
 }
 
+/* A task that is alone and can go straight on with its next step says what is due as that begins,
+ * or by a tick: no other one waits for it, and the coordinator takes a lone task that stands still
+ * for slow only if its newest arrival says that it is within a step. */
+static bool says_as_next_begins(const struct task_core *core)
+{
+    bool goes_on = core->released > core->position && core->ready > core->position;
+    return core->alone && !core->plain && goes_on;
+}
+
 void task_on_applied(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
@@ -45,7 +54,9 @@ void task_on_applied(
         return;
     }
     task_settle(core, out);
-    task_arrive(core, false, out);
+    if (!says_as_next_begins(core)) {
+        task_arrive(core, false, out);
+    }
 }
 
 /* The program takes the step at its position. A frozen task reports it once more, because it
