@@ -182,7 +182,7 @@ static void start_send(struct rpc_call *call)
     if (call->in_flight != NULL) {
         ops[count].op = GRPC_OP_SEND_MESSAGE;
         ops[count].data.send_message.send_message = call->in_flight->bytes;
-        ops[count].flags = call->queue_head != NULL ? GRPC_WRITE_BUFFER_HINT : 0;
+        ops[count].flags = call->queue_head != NULL && count == 0 ? GRPC_WRITE_BUFFER_HINT : 0;
         count++;
     } else {
         call->in_flight = &nothing;

@@ -116,6 +116,36 @@ static void messages_of_one_turn_share_a_write(void **state)
     fixture_until(fixture, &seen.ended);
 }
 
+static bool client_has_two(void *user)
+{
+    const struct client_seen *seen = user;
+    return seen->messages >= 2;
+}
+
+static void a_server_begins_with_two_messages(void **state)
+{
+    struct fixture *fixture = *state;
+    struct client_seen seen;
+    const bool never = false;
+    /* No ping of the client makes the server write, and its own one is after 20 s. */
+    const struct rpc_channel_options options = {.keepalive = {.idle_us = 2 * WAIT_TIMEOUT_US}};
+    rpc_channel_close(fixture->channel);
+    assert_int_equal(
+        rpc_channel_open(fixture->loop, fixture->address, &options, &fixture->channel, NULL),
+        CADRE_OK);
+    struct rpc_call *call = fixture_call(fixture, HOLD, true, true, &seen);
+    send_text(call, "first");
+    fixture_until_check(fixture, server_has_one, &fixture->seen);
+    rpc_loop_run_until(fixture->loop, &never, clock_monotonic_us() + 50 * CADRE_US_PER_MS);
+    uint64_t sent_us = clock_monotonic_us();
+    send_text(fixture->seen.call, "welcome");
+    send_text(fixture->seen.call, "start");
+    fixture_until_check(fixture, client_has_two, &seen);
+    assert_in_range(clock_monotonic_us() - sent_us, 0, 10 * CADRE_US_PER_S);
+    rpc_call_cancel(call);
+    fixture_until(fixture, &seen.ended);
+}
+
 static void long_messages_arrive_whole(void **state)
 {
     struct fixture *fixture = *state;
@@ -288,6 +318,7 @@ int main(void)
         TEST(many_calls_at_once),
         TEST(one_buffer_goes_to_many_streams),
         TEST(messages_of_one_turn_share_a_write),
+        TEST(a_server_begins_with_two_messages),
         TEST(long_messages_arrive_whole),
         TEST(slow_reader_meets_the_limit),
         TEST(pause_holds_the_sender_back),
