@@ -76,8 +76,10 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
 static bool is_shared(const struct task_files *task)
 {
     const char *folder = task->spec->checkpoint_folder;
+    const struct agent_start *start = task->start;
     return !object_path_is(folder) &&
-           (folder[0] != '\0' || (task->start->restores && task->start->checkpoint.shared));
+           (folder[0] != '\0' || (start->restores && start->checkpoint.shared &&
+                                     !object_path_is(start->checkpoint.path)));
 }
 
 cadre_status isolate_enter(struct task_files *task, struct cadre_error *error)
