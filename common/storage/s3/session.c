@@ -134,8 +134,9 @@ static cadre_status open_session(
 {
     char ca_file[SETTING_BYTES] = "";
     CADRE_TRY(read_settings(session, options->variables, ca_file, error));
-    const struct http_options http = {
-        .connections = options->connections, .ca_file = ca_file[0] != '\0' ? ca_file : NULL};
+    const struct http_options http = {.connections = options->connections,
+        .ca_file = ca_file[0] != '\0' ? ca_file : NULL,
+        .no_metadata = options->no_metadata};
     CADRE_TRY(http_open(&http, &session->http, error));
     const struct s3_provider_options provider = {.variables = options->variables,
         .fetch = fetch_for_provider,

@@ -19,6 +19,7 @@
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/job_storage.h"
 #include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/removal.h"
@@ -243,6 +244,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
     CADRE_TRY(isolate_open(daemon, error));
+    job_storage_use_host_credentials(daemon->options.host_credentials);
     if (!daemon->options.keep_tasks) {
         CADRE_TRY(clear_previous_incarnation(daemon, error));
     }

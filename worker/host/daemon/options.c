@@ -88,6 +88,12 @@ static const struct option_row rows[] = {
         .help = "How often the programs and files that running jobs took from here are compared "
                 "with their hashes; each start of a task does so, too. What is damaged is removed "
                 "and fetched again, and logged."},
+    {ROW(FLAG, "host-credentials", host_credentials, NULL, "false"),
+        .environment = "CADRE_HOST_CREDENTIALS", .group = "Object stores",
+        .help = "What the daemon itself reads and writes there for jobs whose environment has no "
+                "keys: with the credentials that the metadata service of this instance, or of the "
+                "daemon's container, gives. Each job that runs here can then use them. Without "
+                "this option such a job's tasks do it alone, or it fails."},
     {ROW(DURATION, "grace", grace_us, "TIME", "10s"), .group = "Timing",
         .help = "When the daemon itself ends tasks: their time between SIGTERM and SIGKILL. Before "
                 "that, a daemon that drains gives the coordinator as long to move them elsewhere."},
