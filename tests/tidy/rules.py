@@ -140,6 +140,7 @@ LAYERS = {
                                    "worker/host/probe/use_child.h",
                                    "worker/host/isolate/isolation.h", "worker/host/usage/usage.h",
                                    "worker/host/daemon/"],
+    "worker/host/daemon/objects/": BASE + ["worker/host/isolate/isolation.h", "worker/host/daemon/objects/"],
     # The wing of a training program. Nothing of worker/host.
     "worker/library/crash/": ["worker/library/crash/"],
     "worker/library/trace/": BASE + ["common/model/trace.h", "worker/library/trace/"],

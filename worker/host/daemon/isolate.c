@@ -164,6 +164,7 @@ void isolate_empty(const struct task_files *task)
     } else {
         isolation_claim(task->daemon->isolation, task->user.uid);
     }
+    object_cache_take_back(&task->daemon->objects, task->user.uid);
 }
 
 /* Of all tasks of the job that has the uid. */

@@ -88,8 +88,13 @@ static const struct option_row rows[] = {
         .help = "How often the programs and files that running jobs took from here are compared "
                 "with their hashes; each start of a task does so, too. What is damaged is removed "
                 "and fetched again, and logged."},
+    {ROW(BYTES, "object-cache-limit", object_cache_limit_bytes, "BYTES", "16GiB"),
+        .environment = "CADRE_OBJECT_CACHE_LIMIT", .group = "Object stores",
+        .help = "What tasks read of objects stays here, for the next epoch and the next job that "
+                "has the same keys: so much of it, and an eighth of the disk at most; what was "
+                "used longest ago goes first. 0, or less than 64 MiB: nothing."},
     {ROW(FLAG, "host-credentials", host_credentials, NULL, "false"),
-        .environment = "CADRE_HOST_CREDENTIALS", .group = "Object stores",
+        .environment = "CADRE_HOST_CREDENTIALS",
         .help = "What the daemon itself reads and writes there for jobs whose environment has no "
                 "keys: with the credentials that the metadata service of this instance, or of the "
                 "daemon's container, gives. Each job that runs here can then use them. Without "

@@ -31,6 +31,7 @@ struct worker_options {
     uint64_t cache_limit_bytes; /* 0: none */
     uint64_t cache_check_us;
     bool host_credentials;
+    uint64_t object_cache_limit_bytes; /* 0: none */
     char *http;                        /* NULL: no HTTP */
     char *ready_file;
     struct rpc_tls_options tls;
