@@ -96,6 +96,7 @@ static cadre_status check_blocks(const struct storage_object *object,
     return CADRE_OK;
 }
 
+/* `counts` NULL: their size is enough. */
 static cadre_status check_tensors(struct storage_client *client, const char *folder,
     const struct checkpoint_content *content, struct checkpoint_counts *counts,
     struct cadre_error *error)
@@ -115,6 +116,9 @@ static cadre_status check_tensors(struct storage_client *client, const char *fol
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s has %" PRIu64 " bytes, not the %" PRIu64 " of its manifest", content->file_name,
             size, content->file_bytes);
+    }
+    if (counts == NULL) {
+        return CADRE_OK;
     }
     atomic_store(&counts->whole_bytes, content->file_bytes);
     return check_blocks(object, content, counts, error);
@@ -140,27 +144,36 @@ static cadre_status parse_manifest(const char *path, const char *text, size_t si
                : status;
 }
 
+/* A search: where, with whose credentials, and whether tensors are read or only their size is
+ * compared. */
+struct search {
+    struct storage_client *client; /* NULL: the process's */
+    const char *folder;
+    bool by_size;
+};
+
 /* DATA_LOSS names the file and what is wrong with it. */
 static cadre_status choose_check(
-    const char *folder, uint64_t position, char **ret_path, struct cadre_error *error)
+    const struct search *search, uint64_t position, char **ret_path, struct cadre_error *error)
 {
     char name[NAME_BYTES];
     CADRE_FREE_AT_EXIT char *text = NULL;
     CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
     size_t size = 0;
     snprintf(name, sizeof name, NAME_HEAD "%" PRIu64 ".json", position);
-    CADRE_FREE_AT_EXIT char *path = storage_join(folder, name);
+    CADRE_FREE_AT_EXIT char *path = storage_join(search->folder, name);
     if (path == NULL) {
         return no_memory(error);
     }
-    CADRE_TRY(read_manifest(NULL, path, &text, &size, error));
+    CADRE_TRY(read_manifest(search->client, path, &text, &size, error));
     CADRE_TRY(parse_manifest(path, text, size, &content, error));
     if (content.position != position) {
         return cadre_error_set(
             error, CADRE_DATA_LOSS, "%s is of step %" PRIu64, name, content.position);
     }
     struct checkpoint_counts counts = {0};
-    CADRE_TRY(check_tensors(NULL, folder, &content, &counts, error));
+    CADRE_TRY(check_tensors(
+        search->client, search->folder, &content, search->by_size ? NULL : &counts, error));
     *ret_path = path;
     path = NULL;
     return CADRE_OK;
@@ -265,13 +278,15 @@ static bool add_entry(void *user, const struct storage_entry *entry)
 }
 
 /* A manifest and its tensors give the same position twice. */
-static cadre_status choose_list(const char *folder, struct found *found, struct cadre_error *error)
+static cadre_status choose_list(
+    const struct search *search, struct found *found, struct cadre_error *error)
 {
+    const char *folder = search->folder;
     struct stat status;
     if (!storage_is_object(folder) && stat(folder, &status) != 0) {
         return cadre_error_errno(error, errno, "cannot read the folder %s", folder);
     }
-    CADRE_TRY(storage_list(NULL, folder, NAME_HEAD, false, add_entry, found, error));
+    CADRE_TRY(storage_list(search->client, folder, NAME_HEAD, false, add_entry, found, error));
     if (found->no_memory) {
         return no_memory(error);
     }
@@ -286,7 +301,8 @@ cadre_status checkpoint_exists(
 {
     struct found found = {0};
     struct cadre_error own;
-    cadre_status status = choose_list(folder, &found, &own);
+    const struct search search = {.folder = folder};
+    cadre_status status = choose_list(&search, &found, &own);
     *ret_exists = status == CADRE_OK && found.count > 0;
     *ret_position = *ret_exists ? found.positions[0] : 0;
     free(found.positions);
@@ -298,15 +314,16 @@ cadre_status checkpoint_exists(
 }
 
 /* The first that is whole. `first` is what is wrong with the newest, when that is not. */
-static cadre_status choose_choose(const char *folder, const struct found *found,
+static cadre_status choose_choose(const struct search *search, const struct found *found,
     struct checkpoint_choice *choice, struct cadre_error *first, uint32_t *ret_suppressed,
     struct cadre_error *error)
 {
+    const char *folder = search->folder;
     for (size_t i = 0; i < found->count; i++) {
         if (i > 0 && found->positions[i] == found->positions[i - 1]) {
             continue;
         }
-        cadre_status status = choose_check(folder, found->positions[i], &choice->path, error);
+        cadre_status status = choose_check(search, found->positions[i], &choice->path, error);
         if (status == CADRE_OK) {
             choice->position = found->positions[i];
             return CADRE_OK;
@@ -324,20 +341,21 @@ static cadre_status choose_choose(const char *folder, const struct found *found,
         found->positions[0], first->text, *ret_suppressed > 1 ? ", and so are all before it" : "");
 }
 
-cadre_status checkpoint_choose(
-    const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error)
+static cadre_status choose_search(
+    const struct search *search, struct checkpoint_choice *ret_choice, struct cadre_error *error)
 {
+    const char *folder = search->folder;
     struct found found = {0};
     struct cadre_error first = {0};
     uint32_t left_out = 0;
     *ret_choice = (struct checkpoint_choice){0};
-    cadre_status status = choose_list(folder, &found, error);
+    cadre_status status = choose_list(search, &found, error);
     if (status == CADRE_OK && found.count == 0) {
         status = cadre_error_set(error, CADRE_NOT_FOUND,
             "the folder %s holds no checkpoint (checkpoint-STEP.json and .safetensors)", folder);
     }
     if (status == CADRE_OK) {
-        status = choose_choose(folder, &found, ret_choice, &first, &left_out, error);
+        status = choose_choose(search, &found, ret_choice, &first, &left_out, error);
     }
     if (status == CADRE_OK && left_out > 0) {
         char more[64] = "";
@@ -351,6 +369,19 @@ cadre_status checkpoint_choose(
     }
     free(found.positions);
     return status;
+}
+
+cadre_status checkpoint_choose(
+    const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error)
+{
+    return choose_search(&(struct search){.folder = folder}, ret_choice, error);
+}
+
+cadre_status checkpoint_choose_by_size(struct storage_client *client, const char *folder,
+    struct checkpoint_choice *ret_choice, struct cadre_error *error)
+{
+    const struct search search = {.client = client, .folder = folder, .by_size = true};
+    return choose_search(&search, ret_choice, error);
 }
 
 cadre_status checkpoint_suggest_other(const char *path, struct cadre_error *error)

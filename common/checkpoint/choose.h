@@ -32,6 +32,10 @@ bool checkpoint_is_folder(const char *path);
  * RESOURCE_EXHAUSTED end the search, because they do not depend on the checkpoint. Thread-safe. */
 cadre_status checkpoint_choose(
     const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error);
+/* The same, for one that others will read: the bytes of the tensors are not read, and their number
+ * counts. `client` has the credentials (NULL: the process's). */
+cadre_status checkpoint_choose_by_size(struct storage_client *client, const char *folder,
+    struct checkpoint_choice *ret_choice, struct cadre_error *error);
 /* Frees the path; accepts {0}. */
 void checkpoint_choice_free(struct checkpoint_choice *choice);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The calls of one request and one answer: a job, the jobs, cancel, outputs, workers, drain, the
  * version. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,6 +157,35 @@ cadre_status cadre_client_jobs(
 
 /* ---- outputs ---- */
 
+/* "folder/path" of each, one behind the other in `texts`. */
+static void join_stored(const struct list_outputs_response *response,
+    cadre_stored_checkpoint *stored, char *texts, size_t room)
+{
+    size_t folder = strlen(response->store);
+    while (folder > 0 && response->store[folder - 1] == '/') {
+        folder--;
+    }
+    for (size_t i = 0; i < response->stored_count; i++) {
+        const struct checkpoint_ref *ref = &response->stored[i];
+        int length = snprintf(texts, room, "%.*s/%s", (int)folder, response->store, ref->path);
+        stored[i] = (cadre_stored_checkpoint){
+            .path = texts, .step = ref->position, .manifest_bytes = ref->manifest_bytes};
+        memcpy(stored[i].manifest_sha256, ref->manifest_sha256, sizeof stored[i].manifest_sha256);
+        texts += length + 1;
+        room -= (size_t)length + 1;
+    }
+}
+
+/* Bytes of all their texts. */
+static size_t count_stored(const struct list_outputs_response *response)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < response->stored_count; i++) {
+        bytes += strlen(response->store) + strlen(response->stored[i].path) + 2;
+    }
+    return bytes;
+}
+
 static cadre_status read_outputs(const void *data, size_t length, struct wire_arena *arena,
     void **ret_result, struct cadre_error *error)
 {
@@ -164,7 +194,11 @@ static cadre_status read_outputs(const void *data, size_t length, struct wire_ar
     cadre_output_list *list = result_new(sizeof *list, arena);
     cadre_output *outputs =
         list != NULL ? result_array(list, 0, response.count, sizeof *outputs) : NULL;
-    if (outputs == NULL) {
+    cadre_stored_checkpoint *stored =
+        outputs != NULL ? result_array(list, 1, response.stored_count, sizeof *stored) : NULL;
+    size_t room = count_stored(&response);
+    char *texts = stored != NULL ? result_array(list, 2, room, 1) : NULL;
+    if (texts == NULL) {
         result_discard(list);
         return query_no_memory(error);
     }
@@ -172,7 +206,11 @@ static cadre_status read_outputs(const void *data, size_t length, struct wire_ar
         outputs[i] = (cadre_output){
             .path = response.outputs[i].path, .size_bytes = response.outputs[i].size_bytes};
     }
-    *list = (cadre_output_list){.outputs = outputs, .count = response.count, .more = response.more};
+    join_stored(&response, stored, texts, room);
+    *list = (cadre_output_list){.outputs = outputs,
+        .count = response.count,
+        .more = response.more,
+        .stored = {.checkpoints = stored, .count = response.stored_count}};
     *ret_result = list;
     return CADRE_OK;
 }

@@ -297,6 +297,25 @@ static cadre_status check_environment_entries(
     return CADRE_OK;
 }
 
+static struct checkpoint_ref stored_ref(const cadre_stored_checkpoint *stored)
+{
+    struct checkpoint_ref ref = {.position = stored->step,
+        .shared = true,
+        .path = stored->path != NULL ? stored->path : "",
+        .manifest_bytes = stored->manifest_bytes};
+    memcpy(ref.manifest_sha256, stored->manifest_sha256, sizeof ref.manifest_sha256);
+    return ref;
+}
+
+static cadre_status check_restore(const cadre_submit_options *options, struct cadre_error *error)
+{
+    if (options->restore_stored != NULL && options->restore_from != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "both restore_from and restore_stored are set: a job goes on from one checkpoint");
+    }
+    return CADRE_OK;
+}
+
 static cadre_status check_checkpoint_folder(
     const cadre_submit_options *options, struct cadre_error *error)
 {
@@ -349,6 +368,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     CADRE_TRY(check_ps_job(options, error));
     CADRE_TRY(check_environment_entries(options, error));
     CADRE_TRY(check_checkpoint_folder(options, error));
+    CADRE_TRY(check_restore(options, error));
     choose_name(options, default_name);
     struct ps_job ps_job = ps_job_of(options);
     struct job_spec spec = {.has_request_id = true,
@@ -379,6 +399,10 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
             .cpu_thousandths = options->cpu_thousandths,
             .pids = options->pids,
             .time_limit_us = options->time_limit_us}};
+    if (options->restore_stored != NULL) {
+        spec.has_restore_checkpoint = true;
+        spec.restore_checkpoint = stored_ref(options->restore_stored);
+    }
     CADRE_FREE_AT_EXIT struct job_file *files = calloc(options->file_count + 1, sizeof *files);
     ret_submission->contents = calloc(options->file_count + 1, sizeof(struct content));
     if (files == NULL || ret_submission->contents == NULL) {

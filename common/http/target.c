@@ -5,21 +5,13 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-
-static int digit_of(char character)
-{
-    if (character >= '0' && character <= '9') {
-        return character - '0';
-    }
-    char lower = (char)(character | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
+#include "common/pure/text.h"
 
 /* The character that an escape stands for; '\0': none that may be there. */
 static char target_unescape(const char *escape, bool in_path)
 {
-    int high = digit_of(escape[1]);
-    int low = high >= 0 ? digit_of(escape[2]) : -1;
+    int high = text_hex_digit(escape[1]);
+    int low = high >= 0 ? text_hex_digit(escape[2]) : -1;
     char character = low >= 0 ? (char)(high * 16 + low) : '\0';
     return character == '/' && in_path ? '\0' : character;
 }

@@ -82,6 +82,10 @@ struct list_outputs_response {
         *outputs; /* sorted by path, "<slot>/<path>"; at most LIMIT_OUTPUTS_LISTED */
     size_t count;
     bool more; /* there are more files; get_output serves them too */
+    /* Checkpoints that lie in an object store, oldest first; at most LIMIT_STORED_LISTED. */
+    const struct checkpoint_ref *stored;
+    size_t stored_count;
+    const char *store; /* their folder, "s3://bucket/key"; "": none */
 };
 
 struct get_output_request {

@@ -59,6 +59,18 @@ struct job_file {
     bool executable;
 };
 
+/* A published checkpoint: readable without the host that wrote it. */
+struct checkpoint_ref {
+    uint64_t position;
+    /* It is in the job's checkpoint folder, or where `path` says; else its contents are at the
+     * coordinator. */
+    bool shared;
+    /* Of the manifest: relative to the checkpoint folder, or the name it had; or "s3://..." */
+    const char *path;
+    uint64_t manifest_bytes;
+    uint8_t manifest_sha256[LIMIT_SHA256_BYTES];
+};
+
 struct job_spec {
     const char *name;             /* for people; need not be unique */
     struct job_file program;      /* started as ./<name> in the working folder */
@@ -92,21 +104,16 @@ struct job_spec {
     /* Goes on from the newest checkpoint of this job; 0: from the beginning. */
     struct job_id restore_from;
     uint64_t restore_step; /* not the newest, but that of this step; 0: the newest */
-    uint32_t gpus;         /* that the slot of each task has at least; 0: any slot will do */
+    /* Goes on from this checkpoint, of an object store, of any origin; then restore_from does not
+     * count. */
+    bool has_restore_checkpoint;
+    struct checkpoint_ref restore_checkpoint;
+    uint32_t gpus; /* that the slot of each task has at least; 0: any slot will do */
     struct job_limits limits;
     bool terminal; /* each task's standard output and error are one pseudo-terminal */
     /* Drawn by the client: a submission with the id of a job is that job's, repeated. */
     bool has_request_id;
     uint8_t request_id[LIMIT_REQUEST_ID_BYTES];
-};
-
-/* A published checkpoint: readable without the host that wrote it. */
-struct checkpoint_ref {
-    uint64_t position;
-    bool shared; /* is in the job's checkpoint folder; else its contents are at the coordinator */
-    const char *path; /* of the manifest: relative to the checkpoint folder, or the name it had */
-    uint64_t manifest_bytes;
-    uint8_t manifest_sha256[LIMIT_SHA256_BYTES];
 };
 
 /* How a task's process ended. */

@@ -86,5 +86,7 @@
  * LIMIT_FRAME_BYTES. */
 #define LIMIT_JOBS_LISTED    500
 #define LIMIT_OUTPUTS_LISTED 4000
+/* Checkpoints in an object store, which count as outputs; these are longer. */
+#define LIMIT_STORED_LISTED 500
 
 #endif

@@ -49,3 +49,14 @@ void text_add_i64(struct text *text, int64_t value)
         text_add_u64(text, (uint64_t)value);
     }
 }
+
+int text_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}

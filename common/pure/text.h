@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Builds a sentence in a fixed buffer without libc: what does not fit is cut off before a whole
  * UTF-8 character, nothing is added after a cut, and the result is always terminated. For the
- * cores, which must not call snprintf. */
+ * cores, which must not call snprintf. And what a hexadecimal digit stands for. */
 #ifndef CADRE_PURE_TEXT_H
 #define CADRE_PURE_TEXT_H
 
@@ -22,5 +22,8 @@ void text_add(struct text *text, const char *string);
 void text_add_u64(struct text *text, uint64_t value);
 /* The same, with a sign. */
 void text_add_i64(struct text *text, int64_t value);
+
+/* 0 to 15; -1: it is none. Small letters and capitals. */
+int text_hex_digit(char c);
 
 #endif

@@ -23,6 +23,7 @@ static void init_client(struct storage_client *client, const struct storage_opti
     client->deadline_us = options->deadline_us != 0 ? options->deadline_us : DEADLINE_US;
     client->connections = options->connections != 0 ? options->connections : CONNECTIONS;
     client->objects_only = options->objects_only;
+    client->no_metadata = options->no_metadata;
     pthread_mutex_init(&client->mutex, NULL);
 }
 
@@ -83,7 +84,8 @@ static cadre_status open_session(struct storage_client *client, struct cadre_err
     const struct s3_session_options options = {
         .variables = client->has_variables ? &client->variables : NULL,
         .connections = client->connections,
-        .deadline_us = client->deadline_us};
+        .deadline_us = client->deadline_us,
+        .no_metadata = client->no_metadata};
     return s3_session_open(&options, &client->session, error);
 }
 

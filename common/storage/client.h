@@ -16,6 +16,7 @@ struct storage_client {
     uint64_t deadline_us;
     unsigned connections;
     bool objects_only;
+    bool no_metadata;
     pthread_mutex_t mutex; /* of what follows */
     struct s3_session *session;
     bool stopped;

@@ -55,6 +55,9 @@ struct storage_options {
     uint64_t deadline_us; /* of one request, with what it repeats; 0: 60 s */
     unsigned connections; /* at a time; more calls wait for one; 0: 32 */
     bool objects_only;    /* a path of a file is INVALID_ARGUMENT */
+    /* Of settings and paths that another chose: a store at an address of a host's metadata services
+     * is PERMISSION_DENIED. (Credentials are still looked for there, as `variables` say.) */
+    bool no_metadata;
 };
 
 /* The settings are read and the credentials looked for with the first call for an object, and these

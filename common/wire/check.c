@@ -75,6 +75,12 @@ const char *check_environment(const char *entry)
     return check_utf8(at + 1);
 }
 
+const char *check_object(const char *path)
+{
+    const char *fault = object_path_is(path) ? object_path_fault(path) : "is no s3://BUCKET/KEY";
+    return fault != NULL ? fault : check_printable(path);
+}
+
 const char *check_folder(const char *path)
 {
     if (object_path_is(path)) {

@@ -97,6 +97,10 @@ const char *decode_text(struct decoder *decoder, const char *field, char *value)
 const char *decode_path(struct decoder *decoder, const char *field, char *value);
 /* As decode_path; may be "". */
 const char *decode_path_or_empty(struct decoder *decoder, const char *field, char *value);
+/* As decode_path; may be an object's, "s3://bucket/key". */
+const char *decode_manifest(struct decoder *decoder, const char *field, char *value);
+/* As decode_manifest; may be "". */
+const char *decode_manifest_or_empty(struct decoder *decoder, const char *field, char *value);
 /* An absolute one, or "". */
 const char *decode_folder_or_empty(struct decoder *decoder, const char *field, char *value);
 /* Any UTF-8. */

@@ -8,6 +8,7 @@
 
 #include "common/base/files.h"
 #include "common/base/utf8.h"
+#include "common/pure/object_path.h"
 #include "common/wire/arena.h"
 #include "common/wire/check.h"
 #include "common/wire/codec.h"
@@ -215,6 +216,18 @@ const char *decode_path(struct decoder *decoder, const char *field, char *value)
 const char *decode_path_or_empty(struct decoder *decoder, const char *field, char *value)
 {
     return value == protobuf_c_empty_string ? "" : decode_path(decoder, field, value);
+}
+
+const char *decode_manifest(struct decoder *decoder, const char *field, char *value)
+{
+    return object_path_is(value)
+               ? decode_string(decoder, field, value, LIMIT_FILE_NAME_BYTES, check_object)
+               : decode_path(decoder, field, value);
+}
+
+const char *decode_manifest_or_empty(struct decoder *decoder, const char *field, char *value)
+{
+    return value == protobuf_c_empty_string ? "" : decode_manifest(decoder, field, value);
 }
 
 const char *decode_folder_or_empty(struct decoder *decoder, const char *field, char *value)

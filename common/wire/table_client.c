@@ -98,6 +98,8 @@ static TABLE(OutputInfo, output_info);
 ROWS(ListOutputsResponse) = {
     MESSAGES(ListOutputsResponse, outputs, OutputInfo, outputs, count, LIMIT_OUTPUTS_LISTED),
     BOOL(ListOutputsResponse, more),
+    MESSAGES(ListOutputsResponse, stored, CheckpointRef, stored, stored_count, LIMIT_STORED_LISTED),
+    TEXT(ListOutputsResponse, store, decode_folder_or_empty),
 };
 TABLE_WITH(ListOutputsResponse, list_outputs_response, .limit_bytes = LIMIT_FRAME_BYTES);
 

@@ -3,6 +3,7 @@
  * checkpoint that a job goes on from. What a client receives of jobs: JobInfo and its parts. */
 #include <string.h>
 
+#include "common/pure/object_path.h"
 #include "common/wire/check.h"
 #include "common/wire/rows.h"
 
@@ -101,12 +102,34 @@ static void check_files(struct decoder *decoder, const struct job_spec *spec)
     }
 }
 
+static void check_restore(struct decoder *decoder, const struct job_spec *spec)
+{
+    const struct checkpoint_ref *from = &spec->restore_checkpoint;
+    if (!spec->has_restore_checkpoint) {
+        return;
+    }
+    if (!from->shared || !object_path_is(from->path)) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "restore_checkpoint",
+            "is \"%.200s\"; it must be shared, and an object, s3://BUCKET/KEY", from->path);
+    }
+}
+
 static void spec_after_take(struct decoder *decoder, const void *wire, void *model)
 {
     (void)wire;
+    check_restore(decoder, model);
     check_ps_job(decoder, model);
     check_files(decoder, model);
 }
+
+ROWS(CheckpointRef) = {
+    POSITION(CheckpointRef, position),
+    BOOL(CheckpointRef, shared),
+    TEXT(CheckpointRef, path, decode_manifest),
+    NUMBER(CheckpointRef, manifest_bytes, 1, LIMIT_MANIFEST_BYTES),
+    BYTES(CheckpointRef, manifest_sha256),
+};
+TABLE(CheckpointRef, checkpoint_ref);
 
 ROWS(JobSpec) = {
     TEXT(JobSpec, name, decode_name),
@@ -125,6 +148,7 @@ ROWS(JobSpec) = {
     TEXT(JobSpec, checkpoint_folder, decode_folder_or_empty),
     COPY_AS(JobSpec, restore_from, restore_from.n),
     POSITION(JobSpec, restore_step),
+    MESSAGE_IF(JobSpec, restore_checkpoint, CheckpointRef, has_restore_checkpoint),
     NUMBER(JobSpec, gpus, 0, LIMIT_GPUS_PER_WORKER),
     BOOL(JobSpec, terminal),
     BYTES_IF(JobSpec, request_id, has_request_id),
@@ -134,15 +158,6 @@ ROWS(JobSpec) = {
     MESSAGES(JobSpec, files, JobFile, files, file_count, LIMIT_FILES_PER_JOB),
 };
 TABLE_WITH(JobSpec, job_spec, .limit_bytes = LIMIT_SPEC_BYTES, .after_take = spec_after_take);
-
-ROWS(CheckpointRef) = {
-    POSITION(CheckpointRef, position),
-    BOOL(CheckpointRef, shared),
-    TEXT(CheckpointRef, path, decode_path),
-    NUMBER(CheckpointRef, manifest_bytes, 1, LIMIT_MANIFEST_BYTES),
-    BYTES(CheckpointRef, manifest_sha256),
-};
-TABLE(CheckpointRef, checkpoint_ref);
 
 /* ---- JobInfo ---- */
 

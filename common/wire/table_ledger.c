@@ -48,7 +48,7 @@ ROWS(LedgerCheckpoint) = {
     COPY_AS(LedgerCheckpoint, nonce, generation.nonce),
     COPY(LedgerCheckpoint, position),
     BOOL(LedgerCheckpoint, shared),
-    TEXT_AS(LedgerCheckpoint, path, path, decode_path_or_empty, false),
+    TEXT_AS(LedgerCheckpoint, path, path, decode_manifest_or_empty, false),
     COPY(LedgerCheckpoint, manifest_bytes),
     BYTES(LedgerCheckpoint, manifest_sha256),
     COPY(LedgerCheckpoint, digest),

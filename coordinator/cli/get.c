@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/get_stored.h"
 #include "coordinator/cli/hints.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/output_file.h"
@@ -45,7 +46,9 @@ static const struct option_table get_table = {.program = "cadre get",
     .summary =
         "Fetches what a job left: TASK/..., the files of its tasks' output folders, there once "
         "the task has ended; and checkpoints/..., the newest published checkpoints, there "
-        "while the job runs too. All, or OUTPUT, a file or folder as --list shows it.",
+        "while the job runs too. Checkpoints in an object store are read there, with the "
+        "credentials of this command's environment or ~/.aws. All, or OUTPUT, a file or folder as "
+        "--list shows it.",
     .notes = "  cadre get 3 -o results\n"
              "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n"
              "  cadre get 3 events               only TensorBoard's files, into job-3/events\n"
@@ -59,7 +62,9 @@ struct fetch {
     const struct invocation *invocation;
     cadre_client *client;
     uint64_t job;
-    const cadre_output_list *list;
+    const struct stored_outputs *stored; /* and its list, of all outputs */
+    const char *path;                    /* that is fetched */
+    int fd;                              /* what it is written to */
     const char *folder;
     int root_fd;
     bool force;
@@ -90,15 +95,29 @@ static void on_fetched(cadre_status status, const char *message, void *user)
     snprintf(fetched->message, sizeof fetched->message, "%s", message);
 }
 
-static void show_progress(struct fetch *fetch, const char *path, int fd)
+static void show_progress(void *user)
 {
+    struct fetch *fetch = user;
     char doing[256];
     struct stat file = {0};
-    (void)fstat(fd, &file); /* what it has is what came */
-    snprintf(
-        doing, sizeof doing, "fetching %.200s (%zu of %zu)", path, fetch->count + 1, fetch->files);
+    if (fetch->files == 0) {
+        return;
+    }
+    (void)fstat(fetch->fd, &file); /* what it has is what came */
+    snprintf(doing, sizeof doing, "fetching %.200s (%zu of %zu)", fetch->path, fetch->count + 1,
+        fetch->files);
     transfer_show(&fetch->transfer, doing, fetch->done_bytes + (uint64_t)file.st_size,
         fetch->whole_bytes, clock_monotonic_us());
+}
+
+/* From the object store, with the credentials of the caller. */
+static int fetch_stored(struct fetch *fetch)
+{
+    struct cadre_error error = {0};
+    cadre_status status =
+        stored_outputs_fetch(fetch->stored, fetch->path, fetch->fd, show_progress, fetch, &error);
+    transfer_clear(&fetch->transfer);
+    return status == CADRE_OK ? CLI_DONE : get_fail(fetch, &error);
 }
 
 /* Fetches the content, and shows how far it is. */
@@ -106,19 +125,22 @@ static int fetch_content(struct fetch *fetch, const char *path, int fd)
 {
     struct fetched fetched = {0};
     const cadre_then then = {.done = on_fetched, .user = &fetched};
+    fetch->path = path;
+    fetch->fd = fd;
+    if (stored_outputs_has(fetch->stored, path)) {
+        return fetch_stored(fetch);
+    }
     cadre_status status = cadre_client_get_output(fetch->client, fetch->job, path, fd, &then);
     if (status != CADRE_OK) {
         return invocation_fail(fetch->invocation, status);
     }
     while (!fetched.done) {
-        if (fetch->files > 0) {
-            show_progress(fetch, path, fd);
-        }
+        show_progress(fetch);
         (void)cadre_client_run(fetch->client, LOOK_EVERY_US);
     }
     transfer_clear(&fetch->transfer);
     return fetched.status == CADRE_OK ? CLI_DONE
-                                      : hint_fail_output(fetch->invocation, fetch->list,
+                                      : hint_fail_output(fetch->invocation, &fetch->stored->list,
                                             fetched.status, fetched.message, path);
 }
 
@@ -219,31 +241,37 @@ static int open_root(struct fetch *fetch)
     return CLI_DONE;
 }
 
-static int get_get(const struct invocation *invocation, cadre_client *client, uint64_t job)
+static int list_outputs(const struct fetch *fetch, bool json)
+{
+    const struct text_style text_style = terminal_style_of(stdout);
+    const cadre_output_list *list = &fetch->stored->list;
+    const struct cadre_error *fault = stored_outputs_fault(fetch->stored);
+    bool good = json ? json_print(json_of_outputs(list), stdout)
+                     : render_outputs(list, &text_style, stdout);
+    if (fault != NULL) { /* a checkpoint is listed without its tensors */
+        return get_fail(fetch, fault);
+    }
+    return good ? CLI_DONE : CLI_FAILED;
+}
+
+/* `stored`: the outputs of the job, all of them. */
+static int get_outputs(const struct invocation *invocation, cadre_client *client, uint64_t job,
+    const char *wanted, const struct stored_outputs *stored)
 {
     const struct get_options *options = invocation->values;
-    const char *wanted =
-        invocation_argument_count(invocation) > 1 ? invocation_argument(invocation, 1) : NULL;
-    cadre_output_list *list = NULL;
-    cadre_status status = cadre_client_outputs(client, job, &list, NULL);
-    if (status != CADRE_OK) {
-        return hint_fail_job(invocation, client, status, job);
-    }
+    const cadre_output_list *list = &stored->list;
     char folder[32];
     snprintf(folder, sizeof folder, "job-%" PRIu64, job);
     struct fetch fetch = {.invocation = invocation,
         .client = client,
         .job = job,
-        .list = list,
+        .stored = stored,
         .folder = options->folder != NULL ? options->folder : folder,
         .root_fd = -1,
         .force = options->force};
     int code = CLI_DONE;
     if (options->list) {
-        const struct text_style text_style = terminal_style_of(stdout);
-        bool good = options->common.json ? json_print(json_of_outputs(list), stdout)
-                                         : render_outputs(list, &text_style, stdout);
-        code = good ? CLI_DONE : CLI_FAILED;
+        code = list_outputs(&fetch, options->common.json);
     } else if (list->count == 0 && wanted == NULL) {
         code = fetch_all(&fetch, list, wanted); /* prints that, and makes no folder */
     } else {
@@ -253,6 +281,25 @@ static int get_get(const struct invocation *invocation, cadre_client *client, ui
     if (fetch.root_fd >= 0) {
         close(fetch.root_fd);
     }
+    return code;
+}
+
+static int get_get(const struct invocation *invocation, cadre_client *client, uint64_t job)
+{
+    const char *wanted =
+        invocation_argument_count(invocation) > 1 ? invocation_argument(invocation, 1) : NULL;
+    cadre_output_list *list = NULL;
+    struct stored_outputs stored = {0};
+    struct cadre_error error = {0};
+    cadre_status status = cadre_client_outputs(client, job, &list, NULL);
+    if (status != CADRE_OK) {
+        return hint_fail_job(invocation, client, status, job);
+    }
+    bool with_stored = wanted == NULL || strncmp(wanted, "checkpoints", 11) == 0;
+    status = stored_outputs_open(list, with_stored, &stored, &error);
+    int code = status == CADRE_OK ? get_outputs(invocation, client, job, wanted, &stored)
+                                  : invocation_fail_with(invocation, status, error.text);
+    stored_outputs_close(&stored);
     cadre_result_release(list);
     return code;
 }

@@ -6,6 +6,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/file_list.h"
 #include "coordinator/cli/job_options.h"
+#include "coordinator/cli/restore_option.h"
 
 struct submit_options {
     struct cli_common common;
@@ -43,6 +44,7 @@ struct submit_request {
     cadre_submit_options options;
     struct file_list files;
     struct environment_list environment;
+    struct restore_option restore;
     uint32_t tasks; /* that there will be, of whatever type */
 };
 

@@ -89,7 +89,11 @@ static const struct option_row rows[] = {
         .help =
             "Go on from the newest whole checkpoint of this job, or from that of a step, with as "
             "many tasks as you like. If the newest is damaged, the one before it is taken, and the "
-            "command prints that; one that is named by its step is not replaced."},
+            "command prints that; one that is named by its step is not replaced. Or from a "
+            "checkpoint in an object store, of any origin: its checkpoint-STEP.json, or what "
+            "it lies in, of which the newest is taken. This command looks whether it is there, "
+            "with the store and the credentials that --env sets, else with its own; the tasks "
+            "read it with theirs."},
     {ROW(FLAG, "raw", raw, NULL, NULL), .group = "Here",
         .help = "Write what the tasks print to the terminal byte by byte. Without it control "
                 "characters are shown there, \\x1b for escape, so that they do not act on the "
@@ -115,6 +119,7 @@ const struct option_table submit_table = {.program = "cadre submit",
         "  cadre submit -n 2:4 --checkpoint-every 500 ./digits\n"
         "  cadre submit -n 8 --restore 3 ./digits             goes on where job 3 was\n"
         "  cadre submit --restore 3@400 ./digits              goes on at its step 400\n"
+        "  cadre submit --restore s3://models/run-7 ./digits  goes on from the newest there\n"
         "  cadre submit --strategy parameter_server --workers 4 --ps 2 --evaluators 1 ./wide\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -160,20 +165,6 @@ static bool parse_cpus(
     }
     *ret_thousandths = (uint32_t)(value + 0.5);
     return true;
-}
-
-/* "3" or "3@400". */
-static bool parse_restore(const struct invocation *invocation, const char *text, uint64_t *ret_job,
-    uint64_t *ret_step, int *ret_exit)
-{
-    *ret_job = 0;
-    *ret_step = 0;
-    if (text == NULL || restore_point_parse(text, ret_job, ret_step)) {
-        return true;
-    }
-    *ret_exit = invocation_usage(invocation,
-        "--restore: \"%s\" is neither the number of a job nor JOB@STEP; write 3 or 3@400", text);
-    return false;
 }
 
 /* Cuts "PATH:NAME" in two, in place; what is at PATH goes into the list. */
@@ -228,10 +219,8 @@ bool submit_request_make(
         return false;
     }
     uint32_t cpu_thousandths = 0;
-    uint64_t restore_from = 0;
-    uint64_t restore_step = 0;
     if (!parse_cpus(invocation, values->cpus, &cpu_thousandths, ret_exit) ||
-        !parse_restore(invocation, values->restore, &restore_from, &restore_step, ret_exit) ||
+        !restore_option_parse(invocation, values->restore, &ret_request->restore, ret_exit) ||
         !environment_options_make(invocation, &values->environment, &values->environment_files,
             &ret_request->environment, ret_exit) ||
         !environment_options_verify(invocation, values->verify_state, values->verify_losses,
@@ -244,7 +233,9 @@ bool submit_request_make(
             return false;
         }
     }
-    if (!program_exists(invocation, ret_exit)) {
+    if (!program_exists(invocation, ret_exit) ||
+        !restore_option_read(
+            invocation, &ret_request->environment, &ret_request->restore, ret_exit)) {
         return false;
     }
     ret_request->options = (cadre_submit_options){.program = invocation_argument(invocation, 0),
@@ -263,8 +254,9 @@ bool submit_request_make(
         .checkpoint_every = values->checkpoint_every,
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
-        .restore_from = restore_from,
-        .restore_step = restore_step,
+        .restore_from = ret_request->restore.job,
+        .restore_step = ret_request->restore.step,
+        .restore_stored = ret_request->restore.is_stored ? &ret_request->restore.stored : NULL,
         .replicas = (uint32_t)values->replicas,
         .gpus = (uint32_t)values->gpus,
         .memory_bytes = values->memory_bytes,
@@ -284,4 +276,5 @@ void submit_request_free(struct submit_request *request)
 {
     file_list_free(&request->files);
     environment_list_free(&request->environment);
+    restore_option_free(&request->restore);
 }

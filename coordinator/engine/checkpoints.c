@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/object_path.h"
 #include "coordinator/engine/engine_state.h"
 
 /* Of a job that ended, which the core does not know. A job that is going loses it anyway, and no
@@ -43,7 +44,8 @@ static void look_for_origin(const struct engine *engine, const struct directory_
     damaged->remedy = remedy;
     engine_describe_kept(from, spec->restore_from, damaged->position, remedy);
     if (before != NULL && spec->restore_step == 0 &&
-        (!before->shared || strcmp(spec->checkpoint_folder, from->spec.checkpoint_folder) == 0)) {
+        (!before->shared || object_path_is(before->path) ||
+            strcmp(spec->checkpoint_folder, from->spec.checkpoint_folder) == 0)) {
         damaged->has_previous = true;
         damaged->previous = *before;
     }

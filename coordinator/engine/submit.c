@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A client's spec into the core's event, and the checkpoint that it names. coordinator/daemon and
  * deploy/local call it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/pure/object_path.h"
 #include "common/pure/text.h"
 #include "coordinator/engine/engine_state.h"
 
@@ -23,7 +25,8 @@ static struct core_job_spec core_spec(const struct job_spec *spec)
 static cadre_status check_folder(const struct job_spec *spec, const struct directory_entry *from,
     const struct core_checkpoint *checkpoint, struct cadre_error *error)
 {
-    if (!checkpoint->shared || strcmp(spec->checkpoint_folder, from->spec.checkpoint_folder) == 0) {
+    if (!checkpoint->shared || object_path_is(checkpoint->path) ||
+        strcmp(spec->checkpoint_folder, from->spec.checkpoint_folder) == 0) {
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -160,15 +163,27 @@ static cadre_status find_origin(const struct engine *engine, const struct job_sp
     return CADRE_OK;
 }
 
+/* One that the spec names by its path. */
+static struct core_checkpoint named_origin(const struct checkpoint_ref *named)
+{
+    struct core_checkpoint origin = {
+        .position = named->position, .shared = true, .manifest_bytes = named->manifest_bytes};
+    memcpy(origin.manifest_sha256, named->manifest_sha256, sizeof origin.manifest_sha256);
+    snprintf(origin.path, sizeof origin.path, "%s", named->path);
+    return origin;
+}
+
 static cadre_status engine_prepare(struct engine *engine, const struct job_spec *spec,
     const struct core_checkpoint *origin, struct core_submit *submit, char note[LIMIT_TEXT_BYTES],
     struct cadre_error *error)
 {
     submit->spec = core_spec(spec);
     submit->note = note;
-    submit->restores = origin != NULL || spec->restore_from.n != 0;
+    submit->restores = origin != NULL || spec->restore_from.n != 0 || spec->has_restore_checkpoint;
     if (origin != NULL) {
         submit->checkpoint = *origin;
+    } else if (spec->has_restore_checkpoint) {
+        submit->checkpoint = named_origin(&spec->restore_checkpoint);
     } else if (submit->restores) {
         CADRE_TRY(find_origin(engine, spec, &submit->checkpoint, note, error));
     }

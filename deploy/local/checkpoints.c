@@ -9,9 +9,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
-#include "common/base/sha256.h"
 #include "common/checkpoint/choose.h"
-#include "common/checkpoint/content.h"
+#include "common/checkpoint/named.h"
 #include "common/pure/object_path.h"
 #include "common/storage/storage.h"
 
@@ -116,59 +115,26 @@ cadre_status local_checkpoints_find(const struct local_checkpoints *checkpoints,
     return CADRE_OK;
 }
 
-/* Checks the file of tensors before any task starts. */
-static cadre_status check_file(
-    const char *manifest_path, const struct checkpoint_content *content, struct cadre_error *error)
-{
-    CADRE_FREE_AT_EXIT char *path = NULL;
-    struct storage_object *object = NULL;
-    int folder_bytes = (int)(strrchr(manifest_path, '/') - manifest_path);
-    if (asprintf(&path, "%.*s/%s", folder_bytes, manifest_path, content->file_name) < 0) {
-        path = NULL;
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a checkpoint");
-    }
-    cadre_status status = storage_open(NULL, path, &object, error);
-    if (status != CADRE_OK) {
-        return cadre_error_wrap(error, status,
-            "the file %s of the manifest %s is not beside it: copy it there", content->file_name,
-            manifest_path);
-    }
-    uint64_t bytes = storage_info_of(object)->bytes;
-    storage_close(object);
-    if (bytes != content->file_bytes) {
-        return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s has %" PRIu64 " bytes, and its manifest says %" PRIu64 ": it is not whole", path,
-            bytes, content->file_bytes);
-    }
-    return CADRE_OK;
-}
-
 static cadre_status read_named(struct local_checkpoints *checkpoints, const char *path,
     struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
 {
-    bool is_object = storage_is_object(path);
-    CADRE_FREE_AT_EXIT char *absolute = is_object ? strdup(path) : realpath(path, NULL);
-    CADRE_FREE_AT_EXIT char *text = NULL;
-    size_t size = 0;
-    struct sha256 hash;
-    struct checkpoint_content content;
+    CADRE_FREE_AT_EXIT char *absolute =
+        storage_is_object(path) ? strdup(path) : realpath(path, NULL);
+    CADRE_CLEANUP(checkpoint_named_free) struct checkpoint_named named = {0};
     if (absolute == NULL) {
         return cadre_error_errno(error, errno, "cannot read the checkpoint %s", path);
     }
-    CADRE_TRY(storage_get(NULL, absolute, LIMIT_MANIFEST_BYTES, &text, &size, error));
-    CADRE_TRY(sha256_of(text, size, &hash, error));
-    if (checkpoint_content_read(text, size, &content, error) != CADRE_OK) {
-        return cadre_error_wrap(error, error->code, "cannot go on from %s", path);
+    cadre_status status = checkpoint_named_read(NULL, absolute, &named, error);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_wrap(error, status, "cannot go on");
     }
-    cadre_status status = check_file(absolute, &content, error);
-    *ret_checkpoint =
-        (struct core_checkpoint){.position = content.position, .manifest_bytes = size};
-    memcpy(ret_checkpoint->manifest_sha256, hash.bytes, sizeof hash.bytes);
-    checkpoint_content_free(&content);
     CADRE_TRY(status);
-    const char *name = strrchr(absolute, '/') + 1;
-    snprintf(ret_checkpoint->path, sizeof ret_checkpoint->path, "%s", name);
-    return add_path(checkpoints, hash.bytes, strdup(absolute), error);
+    CADRE_TRY(checkpoint_named_check_size(NULL, &named, error)); /* before any task starts */
+    *ret_checkpoint = (struct core_checkpoint){
+        .position = named.content.position, .manifest_bytes = named.text_bytes};
+    memcpy(ret_checkpoint->manifest_sha256, named.sha256, sizeof named.sha256);
+    snprintf(ret_checkpoint->path, sizeof ret_checkpoint->path, "%s", strrchr(absolute, '/') + 1);
+    return add_path(checkpoints, named.sha256, strdup(absolute), error);
 }
 
 cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const char *path,

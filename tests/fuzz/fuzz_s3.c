@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * libFuzzer target: any bytes as an answer of an object store, as an ini file of credentials, and
- * as the JSON of a container's agent; the first byte chooses. What is accepted is within its
- * bounds, and what is refused has a sentence. */
+ * as the JSON of a container's agent and the XML of STS; the first byte chooses. What is accepted
+ * is within its bounds, and what is refused has a sentence. */
 #include <stdint.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "common/storage/s3/answers.h"
 #include "common/storage/s3/errors.h"
 #include "common/storage/s3/flat_json.h"
+#include "common/storage/s3/flat_xml.h"
 #include "common/storage/s3/profile_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -66,6 +67,8 @@ static void read_json(const char *text, size_t size)
     enum s3_json_result result = s3_json_text(text, size, "Token", value, sizeof value);
     CADRE_ASSERT(strlen(value) < sizeof value);
     CADRE_ASSERT(result == S3_JSON_FOUND || value[0] == '\0');
+    bool found = s3_xml_text(text, size, "Token", value, sizeof value);
+    CADRE_ASSERT(strlen(value) < sizeof value && (found || value[0] == '\0'));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -73,10 +73,86 @@ def test_a_job_goes_on_from_there():
         check(first_logged(learning, {task.slot: task.incarnation for task in info.tasks}) >= (0, saved),
               "it began again")
         check_secret(cluster, learning.job)
-        failed = cluster.cadre("get", str(learning.job), "checkpoints", status=None, cwd=cluster.folder)
-        check(failed.returncode != 0, "the coordinator has read the objects of a job")
-        check_in("the checkpoints of job 1 lie in the object store, at s3://going-on/run 1/", failed.stderr.decode(),
-                 "what cadre get says")
+        check_fetched(cluster, learning.job, bucket)
+
+
+def command(cluster, *arguments, status=0, **variables):
+    """`cadre` with these credentials of its own and no others; what it said. The status None: it failed."""
+    own = clean_environment() | {"CADRE_COORDINATOR": cluster.address, "AWS_EC2_METADATA_DISABLED": "true",
+                                 "HOME": cluster.folder}
+    done = subprocess.run([program("cadre"), *arguments], capture_output=True, timeout=HANG_S, check=False,
+                          cwd=cluster.folder, env=own | variables)
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    check(done.returncode == status or (status is None and done.returncode > 0),
+          f"cadre {' '.join(arguments)} ended with {done.returncode}: {said}")
+    return said
+
+
+def check_fetched(cluster, job, bucket):
+    """`cadre get` reads the objects with the credentials of its caller, who may have none, or not enough."""
+    own = chosen_store().variables()
+    keys = keys_of(bucket, "run 1/checkpoint-")
+    paths = ["checkpoints/" + key.split("/", 1)[1] for key in keys]
+    listed = json.loads(command(cluster, "get", str(job), "--list", "--json", **own))["outputs"]
+    check_equal([(item["path"], item["size_bytes"]) for item in listed if item["path"].startswith("checkpoints/")],
+                [(path, len(bucket.get(key))) for path, key in zip(paths, keys)], "the list")
+    command(cluster, "get", str(job), "checkpoints", "-o", "fetched", **own)
+    for path, key in zip(paths, keys):
+        with open(f"{cluster.folder}/fetched/{path}", "rb") as file:
+            check(file.read() == bucket.get(key), f"the bytes of {path}")
+    said = command(cluster, "get", str(job), "checkpoints", "-o", "none", status=1)
+    check_in("no credentials for the object store", said, "without credentials")
+    said = command(cluster, "get", str(job), "--list", status=1)
+    check_in(paths[0], said, "what is listed without credentials")
+    damage(bucket, keys[1])
+    said = command(cluster, "get", str(job), paths[1], "-o", "damaged", status=1, **own)
+    check_in("does not have its hash: the object is damaged", said, "of damaged tensors")
+    bucket.put(keys[0], b"{}")
+    said = command(cluster, "get", str(job), paths[0], "-o", "damaged", status=1, **own)
+    check_in(keys[0], said, "of another manifest")
+    check(not glob.glob(f"{cluster.folder}/damaged/checkpoints/c*"), "a damaged file was left")
+
+
+def test_a_job_goes_on_from_what_no_job_wrote():
+    """A checkpoint of `cadre run` in a store: looked at with the caller's credentials, read with the job's."""
+    bucket = FreshBucket("foreign")
+    own = chosen_store().variables()
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        here(cluster.folder, program("cadre"), "run", "--checkpoint-every", "20", "-n", "2", "--checkpoint-folder",
+             "s3://foreign/models/base/", LEARNER)
+        wanted = bucket.get("models/base/checkpoint-51.safetensors")
+        given = [word for item in environment_of() for word in ("--env", item)]
+        submit = ["submit", "-n", "2", "--checkpoint-every", "20"]
+        first = "s3://foreign/models/base/checkpoint-20.json"
+        command(cluster, *submit, *given, "--restore", first, "--checkpoint-folder", "s3://foreign/again", LEARNER)
+        check(bucket.get("again/checkpoint-51.safetensors") == wanted, "the bytes")
+        check_equal(min(generation.resume for generation in
+                        cluster.client.jobs.Verify(jobs_pb2.JobRequest(id=1)).generations), 20, "the first step")
+        # Of a folder the newest that is there; the job has its credentials by name alone, and its own go elsewhere.
+        bucket.put("models/base/checkpoint-51.safetensors", b"short")
+        names = [word for name in own for word in ("--env", name)]
+        steps = sorted(int(key.split("-")[-1].split(".")[0]) for key in keys_of(bucket, "models/base/")
+                       if key.endswith(".json"))
+        said = command(cluster, *submit, *names, "--restore", "s3://foreign/models/base", LEARNER, **own)
+        check_in(f"that of step {steps[-2]} is taken", said, "what it says of the newest")
+        # What is wrong is said before there is a job.
+        jobs = len(cluster.client.jobs.List(jobs_pb2.ListJobsRequest()).jobs)
+        for words, restore, environment in (
+                ("no credentials for the object store", first, {"AWS_ENDPOINT_URL": chosen_store().endpoint}),
+                ("checkpoint-21.json", "s3://foreign/models/base/checkpoint-21.json", own),
+                ("holds no checkpoint", "s3://foreign/nothing", own),
+                ("is whole", "s3://foreign/models/base/checkpoint-51.json", own)):
+            said = command(cluster, *submit, "--restore", restore, LEARNER, status=1, **environment)
+            check_in("--restore", said, "what is wrong")
+            check(words in said or words == "is whole" and "not whole" in said, f"'{words}' is not said: {said}")
+        said = command(cluster, *submit, "--restore", "s3:/foreign", LEARNER, status=2, **own)
+        check_in("nor s3://BUCKET/KEY", said, "of what is no path")
+        check_equal(len(cluster.client.jobs.List(jobs_pb2.ListJobsRequest()).jobs), jobs, "jobs")
+        # Damage that only the one who reads all of it finds, the worker with the job's credentials.
+        damage(bucket, "models/base/checkpoint-20.safetensors")
+        said = command(cluster, *submit, *given, "--restore", first, LEARNER, status=None, **own)
+        check_in("the checkpoint of step 20", said, "the end of a job")
+        check_in("does not have its hash", said, "the end of a job")
 
 
 def test_a_damaged_object_is_not_the_end():

@@ -109,7 +109,8 @@ LAYERS = {
     "coordinator/series/records/": WIRE + ["coordinator/series/"],
     "coordinator/cli/": BASE + ["common/model/limits.h", "common/model/ps_job.h", "common/model/gpus.h",
                                 "common/model/strategy_names.h", "cadre/client.h", "cadre/client_coordinators.h",
-                                "common/rpc/tls_options.h",
+                                "common/checkpoint/choose.h", "common/checkpoint/named.h",
+                                "common/storage/storage.h", "common/rpc/tls_options.h",
                                 "common/tls/authority.h", "common/tls/identity.h", "common/tls/report.h",
                                 "common/tls/pem_file.h", "common/json/", "common/view/cluster_sums.h",
                                 "common/view/conclusion.h", "coordinator/cli/"],
@@ -139,6 +140,7 @@ LAYERS = {
                                    "worker/host/probe/use_child.h",
                                    "worker/host/isolate/isolation.h", "worker/host/usage/usage.h",
                                    "worker/host/daemon/"],
+    "worker/host/daemon/objects/": BASE + ["worker/host/isolate/isolation.h", "worker/host/daemon/objects/"],
     # The wing of a training program. Nothing of worker/host.
     "worker/library/crash/": ["worker/library/crash/"],
     "worker/library/trace/": BASE + ["common/model/trace.h", "worker/library/trace/"],

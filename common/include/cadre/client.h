@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "cadre/client_history.h"
+#include "cadre/client_stored.h"
 #include "cadre/job.h"
 #include "cadre/status.h"
 
@@ -168,6 +169,7 @@ typedef struct cadre_submit_options {
     const char *checkpoint_folder;
     uint64_t restore_from; /* go on from the newest checkpoint of this job; 0: from the beginning */
     uint64_t restore_step; /* with it: from that of this step, which must be kept; 0: the newest */
+    const cadre_stored_checkpoint *restore_stored; /* go on from this, not from restore_from */
     /* Parameter servers, with the strategy "parameter_server" and only with it. `workers` are then
      * those that run closures, and the chief comes on top; the job begins when there is room for
      * all, and a worker or a server that ends is started again. */
@@ -468,7 +470,8 @@ typedef struct cadre_output {
 typedef struct cadre_output_list {
     const cadre_output *outputs; /* sorted by path */
     size_t count;
-    bool more; /* there are more files; cadre_client_get_output fetches them too */
+    bool more;                /* there are more files; cadre_client_get_output fetches them too */
+    cadre_stored_list stored; /* checkpoints in an object store */
 } cadre_output_list;
 
 /* The files that a job's tasks left in their output folders, at most 4000. */

@@ -10,6 +10,7 @@
 #include "common/base/fault.h"
 #include "common/base/utf8.h"
 #include "common/pure/assert.h"
+#include "common/pure/text.h"
 #include "common/storage/s3/dates.h"
 
 #define DEPTH_MAX    8
@@ -409,25 +410,14 @@ static void XMLCALL on_doctype(
     stop(user, "it declares a document type");
 }
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* "a%20b" and "a+b", in place. NULL, or what is wrong with it. */
 static const char *decode(const char *kept)
 {
     char *to = (char *)(uintptr_t)kept; /* a text of ours: keep() */
     for (const char *from = kept; *from != '\0'; from++) {
         if (*from == '%') {
-            int high = digit_of(from[1]);
-            int low = high < 0 ? -1 : digit_of(from[2]);
+            int high = text_hex_digit(from[1]);
+            int low = high < 0 ? -1 : text_hex_digit(from[2]);
             if (low < 0) {
                 return "a key is encoded wrongly";
             }

@@ -2,10 +2,13 @@
  * The credentials of requests, found as Amazon's tools find theirs, and renewed before they end:
  *
  *   1. the environment       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
- *   2. a profile             AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE, AWS_PROFILE
- *   3. the container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI, with
+ *   2. a web identity        AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, exchanged by STS
+ *                            (AssumeRoleWithWebIdentity); AWS_ROLE_SESSION_NAME,
+ *                            AWS_ENDPOINT_URL_STS
+ *   3. a profile             AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE, AWS_PROFILE
+ *   4. the container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI, with
  *                            AWS_CONTAINER_AUTHORIZATION_TOKEN or _TOKEN_FILE
- *   4. the instance          IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true"
+ *   5. the instance          IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true"
  *
  * The first that has some is used. A source that is set and does not work is an error, not a reason
  * to try the next; so is a profile that starts a program (credential_process), logs in (sso_*) or
@@ -34,21 +37,23 @@ struct s3_credentials {
 
 /* --- what the provider asks for by HTTP --- */
 
-/* A request to the container's agent or the instance's metadata. */
+/* A request to STS, the container's agent or the instance's metadata. */
 struct s3_fetch {
-    const char *method; /* "GET", "PUT" without a body */
+    const char *method; /* "GET", "PUT" without a body, "POST" */
     const char *url;
     const struct s3_pair *headers;
     size_t header_count;
+    const char *sent; /* the body of a POST, a secret */
+    size_t sent_bytes;
     uint64_t timeout_us; /* connecting included */
     char *body;          /* where the answer's body goes; it holds secrets: copy it nowhere */
     size_t room;
 };
 
-/* Any thread. Through no proxy, and follows no redirect, as the answer is a secret. OK when an
- * answer came, whatever its HTTP status, which is *ret_status, with *ret_size bytes of body.
- * UNAVAILABLE: none came in time; OUT_OF_RANGE: it is longer than `room`; CANCELLED: the client
- * stops. */
+/* Any thread. Follows no redirect, as the answer is a secret, and goes through no proxy, unless it
+ * is a POST, which leaves the host. OK when an answer came, whatever its HTTP status, which is
+ * *ret_status, with *ret_size bytes of body. UNAVAILABLE: none came in time; OUT_OF_RANGE: it is
+ * longer than `room`; CANCELLED: the client stops. */
 typedef cadre_status (*s3_fetch_function)(void *user, const struct s3_fetch *fetch, int *ret_status,
     size_t *ret_size, struct cadre_error *error);
 
@@ -58,7 +63,7 @@ struct s3_provider;
 
 struct s3_provider_options {
     const struct storage_variables *variables; /* NULL: the process's environment */
-    s3_fetch_function fetch;                   /* NULL: sources 1 and 2 only */
+    s3_fetch_function fetch;                   /* NULL: sources 1 and 3 only */
     uint64_t (*now_us)(void *user); /* since 1970, by the store's clock if it differs; NULL: the
                                        host's */
     void *user;                     /* of both */

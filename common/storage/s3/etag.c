@@ -8,14 +8,9 @@
 
 #include <openssl/evp.h>
 
-#define MD5_BYTES 16
+#include "common/pure/text.h"
 
-static int digit_of(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *found = c != '\0' ? strchr(digits, c | 0x20) : NULL;
-    return found != NULL ? (int)(found - digits) : -1;
-}
+#define MD5_BYTES 16
 
 static bool parse_md5(const char *etag, unsigned char ret_bytes[MD5_BYTES])
 {
@@ -25,8 +20,8 @@ static bool parse_md5(const char *etag, unsigned char ret_bytes[MD5_BYTES])
         length -= 2;
     }
     for (size_t i = 0; i < MD5_BYTES && length == 2 * MD5_BYTES; i++) {
-        int high = digit_of(etag[2 * i]);
-        int low = digit_of(etag[2 * i + 1]);
+        int high = text_hex_digit(etag[2 * i]);
+        int low = text_hex_digit(etag[2 * i + 1]);
         if (high < 0 || low < 0) {
             return false;
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "common/pure/text.h"
 
 #define DEPTH_MAX  8
 #define NAME_BYTES 64
@@ -53,23 +54,12 @@ static void add(struct target *target, char c)
     target->left--;
 }
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The four digits behind "\u", as UTF-8. What takes two of them is in no text that is asked for. */
 static bool read_code_point(struct scan *scan, struct target *target)
 {
     unsigned code = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = digit_of(next(scan));
+        int digit = text_hex_digit(next(scan));
         if (digit < 0) {
             return false;
         }

@@ -7,6 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "common/storage/s3/dates.h"
+#include "common/storage/s3/exchange.h"
 #include "common/storage/s3/flat_json.h"
 #include "common/storage/s3/profile_file.h"
 #include "common/storage/s3/secret.h"
@@ -19,56 +20,8 @@
 #define TOKEN_TTL_S       "21600"
 #define CONTAINER_WAIT_US UINT64_C(5000000)
 #define INSTANCE_WAIT_US  UINT64_C(2000000)
-#define BODY_BYTES        16384
-#define URL_BYTES         2048
 #define AUTHORIZATION_MAX ((size_t)16 * 1024)
 #define ROLE_BYTES        128
-#define SESSION_BYTES     512 /* of IMDSv2's token */
-
-/* What is asked and answered, in memory for secrets. */
-struct exchange {
-    char url[URL_BYTES];
-    char body[BODY_BYTES];
-    size_t body_bytes;
-    int status;
-    char session[SESSION_BYTES];
-    struct s3_credentials texts;
-    char access_key[S3_ACCESS_KEY_BYTES];
-    char secret_key[S3_SECRET_KEY_BYTES];
-    char token[S3_TOKEN_BYTES];
-};
-
-static cadre_status ask(const struct s3_provider_options *options, struct exchange *exchange,
-    const char *method, const struct s3_pair *header, uint64_t timeout_us,
-    struct cadre_error *error)
-{
-    const struct s3_fetch fetch = {
-        .method = method,
-        .url = exchange->url,
-        .headers = header,
-        .header_count = header != NULL ? 1 : 0,
-        .timeout_us = timeout_us,
-        .body = exchange->body,
-        .room = sizeof exchange->body - 1,
-    };
-    exchange->body_bytes = 0;
-    exchange->status = 0;
-    CADRE_TRY(
-        options->fetch(options->user, &fetch, &exchange->status, &exchange->body_bytes, error));
-    CADRE_ASSERT(exchange->body_bytes < sizeof exchange->body);
-    exchange->body[exchange->body_bytes] = '\0';
-    return CADRE_OK;
-}
-
-/* The answer has another HTTP status than 200. */
-static cadre_status refuse_status(
-    const struct s3_found *found, const struct exchange *exchange, struct cadre_error *error)
-{
-    bool passes = exchange->status >= 500 || exchange->status == 429;
-    return cadre_error_set(error, passes ? CADRE_UNAVAILABLE : CADRE_UNAUTHENTICATED,
-        "%s gives no credentials: HTTP %d%s", found->source, exchange->status,
-        passes ? ", which may pass" : ": does it have a role for this program?");
-}
 
 static cadre_status refuse_json(
     const struct s3_found *found, const char *fault, struct cadre_error *error)
@@ -79,7 +32,7 @@ static cadre_status refuse_json(
 
 /* {"AccessKeyId": ..., "SecretAccessKey": ..., "Token": ..., "Expiration": ...} */
 static cadre_status read_credentials(
-    struct s3_found *found, struct exchange *exchange, struct cadre_error *error)
+    struct s3_found *found, struct s3_exchange *exchange, struct cadre_error *error)
 {
     const char *body = exchange->body;
     size_t size = exchange->body_bytes;
@@ -113,38 +66,8 @@ static cadre_status read_credentials(
 
 /* --- the container --- */
 
-/* Credentials go over TLS, or to this machine's own agent. */
-static bool may_be_asked(const char *url)
-{
-    static const char *const hosts[] = {
-        "localhost", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
-    for (const char *at = url; *at != '\0'; at++) {
-        if (*at <= ' ' || *at > '~') {
-            return false;
-        }
-    }
-    if (strncasecmp(url, "https://", 8) == 0) {
-        return true;
-    }
-    if (strncasecmp(url, "http://", 7) != 0) {
-        return false;
-    }
-    const char *host = url + 7;
-    size_t bytes = host[0] == '[' ? strcspn(host, "]/") + 1 : strcspn(host, ":/?#");
-    if (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == bytes) {
-        return true;
-    }
-    for (size_t i = 0; i < CADRE_COUNT_OF(hosts); i++) {
-        bool is = bytes == strlen(hosts[i]) && strncasecmp(host, hosts[i], bytes) == 0;
-        if (is && (host[bytes] == '\0' || strchr(":/?", host[bytes]) != NULL)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static cadre_status set_container_url(
-    const struct s3_provider_options *options, struct exchange *exchange, struct cadre_error *error)
+static cadre_status set_container_url(const struct s3_provider_options *options,
+    struct s3_exchange *exchange, struct cadre_error *error)
 {
     const char *relative =
         s3_variable(options->variables, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
@@ -155,7 +78,7 @@ static cadre_status set_container_url(
     int written = snprintf(exchange->url, sizeof exchange->url, "%s%s",
         relative != NULL ? CONTAINER_HOST : "", relative != NULL ? relative : full);
     bool good = written > 0 && (size_t)written < sizeof exchange->url &&
-                (relative == NULL || relative[0] == '/') && may_be_asked(exchange->url);
+                (relative == NULL || relative[0] == '/') && s3_exchange_may_ask(exchange->url);
     if (!good) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s is no address that credentials are taken from: \"/...\", or for the other variable "
@@ -196,7 +119,7 @@ static cadre_status read_authorization(const struct s3_provider_options *options
 }
 
 static cadre_status ask_container(const struct s3_provider_options *options,
-    struct exchange *exchange, struct s3_found *found, struct cadre_error *error)
+    struct s3_exchange *exchange, struct s3_found *found, struct cadre_error *error)
 {
     struct s3_secret_text file = {.bytes = NULL};
     const char *authorization = NULL;
@@ -207,7 +130,7 @@ static cadre_status ask_container(const struct s3_provider_options *options,
     cadre_status status = read_authorization(options, &file, &authorization, error);
     if (status == CADRE_OK) {
         const struct s3_pair header = {.name = "Authorization", .value = authorization};
-        status = ask(options, exchange, "GET", authorization != NULL ? &header : NULL,
+        status = s3_exchange_ask(options, exchange, "GET", authorization != NULL ? &header : NULL,
             CONTAINER_WAIT_US, error);
         if (status != CADRE_OK) {
             cadre_error_wrap(error, status == CADRE_CANCELLED ? status : CADRE_UNAVAILABLE,
@@ -218,7 +141,7 @@ static cadre_status ask_container(const struct s3_provider_options *options,
     s3_secret_text_free(&file);
     CADRE_TRY(status);
     if (exchange->status != 200) {
-        return refuse_status(found, exchange, error);
+        return s3_exchange_refuse(found, exchange, error);
     }
     return read_credentials(found, exchange, error);
 }
@@ -229,7 +152,7 @@ cadre_status s3_source_container(const struct s3_provider_options *options,
     if (options->fetch == NULL) {
         return CADRE_NOT_FOUND;
     }
-    struct exchange *exchange = s3_secret_new(sizeof *exchange);
+    struct s3_exchange *exchange = s3_secret_new(sizeof *exchange);
     if (exchange == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for credentials");
     }
@@ -254,7 +177,8 @@ static const char *instance_base(const struct s3_provider_options *options)
     return is_url && strpbrk(set, "?# \t\r\n") == NULL ? set : NULL;
 }
 
-static bool set_url(struct exchange *exchange, const char *base, const char *path, const char *name)
+static bool set_url(
+    struct s3_exchange *exchange, const char *base, const char *path, const char *name)
 {
     size_t length = strlen(base);
     while (length > 0 && base[length - 1] == '/') {
@@ -266,7 +190,7 @@ static bool set_url(struct exchange *exchange, const char *base, const char *pat
 }
 
 /* Copies the first text line of the body, if it is of a name's characters and fits. */
-static bool copy_name(const struct exchange *exchange, char *ret_name, size_t room)
+static bool copy_name(const struct s3_exchange *exchange, char *ret_name, size_t room)
 {
     size_t bytes = strcspn(exchange->body, "\r\n");
     for (size_t i = 0; i < bytes; i++) {
@@ -284,15 +208,16 @@ static bool copy_name(const struct exchange *exchange, char *ret_name, size_t ro
 }
 
 /* The session's token, and the name of the instance's role. NOT_FOUND with a reason. */
-static cadre_status find_role(const struct s3_provider_options *options, struct exchange *exchange,
-    const char *base, char ret_role[ROLE_BYTES], const char **ret_reason, struct cadre_error *error)
+static cadre_status find_role(const struct s3_provider_options *options,
+    struct s3_exchange *exchange, const char *base, char ret_role[ROLE_BYTES],
+    const char **ret_reason, struct cadre_error *error)
 {
     static const struct s3_pair ttl = {"X-aws-ec2-metadata-token-ttl-seconds", TOKEN_TTL_S};
     *ret_reason = "does not answer";
     if (!set_url(exchange, base, "/latest/api/token", "")) {
         return CADRE_NOT_FOUND;
     }
-    cadre_status status = ask(options, exchange, "PUT", &ttl, INSTANCE_WAIT_US, error);
+    cadre_status status = s3_exchange_ask(options, exchange, "PUT", &ttl, INSTANCE_WAIT_US, error);
     if (status != CADRE_OK) {
         return status == CADRE_CANCELLED ? status : CADRE_NOT_FOUND;
     }
@@ -309,7 +234,7 @@ static cadre_status find_role(const struct s3_provider_options *options, struct 
     if (!set_url(exchange, base, ROLES_PATH, "")) {
         return CADRE_NOT_FOUND;
     }
-    status = ask(options, exchange, "GET", &token, INSTANCE_WAIT_US, error);
+    status = s3_exchange_ask(options, exchange, "GET", &token, INSTANCE_WAIT_US, error);
     if (status != CADRE_OK) {
         return status == CADRE_CANCELLED ? status : CADRE_NOT_FOUND;
     }
@@ -318,7 +243,7 @@ static cadre_status find_role(const struct s3_provider_options *options, struct 
 }
 
 static cadre_status ask_instance(const struct s3_provider_options *options,
-    struct exchange *exchange, struct s3_found *found, const char **ret_reason,
+    struct s3_exchange *exchange, struct s3_found *found, const char **ret_reason,
     struct cadre_error *error)
 {
     char role[ROLE_BYTES];
@@ -333,13 +258,14 @@ static cadre_status ask_instance(const struct s3_provider_options *options,
         return CADRE_NOT_FOUND;
     }
     const struct s3_pair token = {"X-aws-ec2-metadata-token", exchange->session};
-    cadre_status status = ask(options, exchange, "GET", &token, INSTANCE_WAIT_US, error);
+    cadre_status status =
+        s3_exchange_ask(options, exchange, "GET", &token, INSTANCE_WAIT_US, error);
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status == CADRE_CANCELLED ? status : CADRE_UNAVAILABLE,
             "%s gives no credentials", found->source);
     }
     if (exchange->status != 200) {
-        return refuse_status(found, exchange, error);
+        return s3_exchange_refuse(found, exchange, error);
     }
     return read_credentials(found, exchange, error);
 }
@@ -356,7 +282,7 @@ cadre_status s3_source_instance(const struct s3_provider_options *options,
         *ret_reason = "is not asked (AWS_EC2_METADATA_DISABLED)";
         return CADRE_NOT_FOUND;
     }
-    struct exchange *exchange = s3_secret_new(sizeof *exchange);
+    struct s3_exchange *exchange = s3_secret_new(sizeof *exchange);
     if (exchange == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for credentials");
     }

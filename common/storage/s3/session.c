@@ -29,6 +29,16 @@ static void free_headers(char **headers, size_t count)
     }
 }
 
+/* The body of an answer other than 2xx, which says why and has no credentials in it. */
+static size_t copy_refusal(const struct http_answer *answer, const struct s3_fetch *fetch)
+{
+    size_t bytes = answer->body_bytes < fetch->room ? answer->body_bytes : fetch->room;
+    if (bytes > 0) {
+        memcpy(fetch->body, answer->body, bytes);
+    }
+    return bytes;
+}
+
 static cadre_status fetch_with(struct s3_session *session, const struct s3_fetch *fetch,
     char *const *headers, int *ret_status, size_t *ret_size, struct cadre_error *error)
 {
@@ -37,12 +47,14 @@ static cadre_status fetch_with(struct s3_session *session, const struct s3_fetch
         .url = fetch->url,
         .headers = headers,
         .header_count = fetch->header_count,
+        .body = fetch->sent,
+        .body_bytes = fetch->sent_bytes,
         .deadline_us = deadline_us,
         .to = fetch->body,
         .to_bytes = fetch->room,
         .to_most = true,
         .limit_bytes = 4096,
-        .no_proxy = true,
+        .no_proxy = fetch->sent == NULL,
         .apart = true};
     struct http_call *call = NULL;
     CADRE_TRY(http_begin(session->http, &request, true, &call, error));
@@ -50,8 +62,9 @@ static cadre_status fetch_with(struct s3_session *session, const struct s3_fetch
     cadre_status status = CADRE_CANCELLED;
     if (http_wait(session->http, &call, 1, UINT64_MAX) == 0) {
         status = http_result(call, &may_pass, error);
-        *ret_status = http_answer_of(call)->status;
-        *ret_size = http_answer_of(call)->to_bytes;
+        const struct http_answer *answer = http_answer_of(call);
+        *ret_status = answer->status;
+        *ret_size = answer->wanted ? answer->to_bytes : copy_refusal(answer, fetch);
     } else {
         cadre_error_set(error, status, "the client of storage is being stopped");
     }
@@ -121,8 +134,9 @@ static cadre_status open_session(
 {
     char ca_file[SETTING_BYTES] = "";
     CADRE_TRY(read_settings(session, options->variables, ca_file, error));
-    const struct http_options http = {
-        .connections = options->connections, .ca_file = ca_file[0] != '\0' ? ca_file : NULL};
+    const struct http_options http = {.connections = options->connections,
+        .ca_file = ca_file[0] != '\0' ? ca_file : NULL,
+        .no_metadata = options->no_metadata};
     CADRE_TRY(http_open(&http, &session->http, error));
     const struct s3_provider_options provider = {.variables = options->variables,
         .fetch = fetch_for_provider,

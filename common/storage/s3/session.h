@@ -19,6 +19,7 @@ struct s3_session_options {
     const struct storage_variables *variables; /* NULL: the process's environment */
     unsigned connections;
     uint64_t deadline_us; /* of a request, with what it repeats */
+    bool no_metadata;     /* as of struct http_options */
 };
 
 struct s3_session {

@@ -184,29 +184,16 @@ cadre_status s3_source_profile(const struct s3_provider_options *options,
 
 /* --- all of them --- */
 
-/* Of EKS's service accounts: to pass over it would be to act as the machine, with other rights. */
-static cadre_status refuse_web_identity(
-    const struct s3_provider_options *options, struct cadre_error *error)
-{
-    if (s3_variable(options->variables, "AWS_WEB_IDENTITY_TOKEN_FILE") == NULL) {
-        return CADRE_NOT_FOUND;
-    }
-    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-        "AWS_WEB_IDENTITY_TOKEN_FILE is set, and tokens are not exchanged for credentials here: "
-        "give "
-        "the pod its role by EKS Pod Identity, or unset the variable");
-}
-
 cadre_status s3_sources_find(const struct s3_provider_options *options, struct s3_found *ret_found,
     struct cadre_error *error)
 {
     const char *reason = "";
     cadre_status status = s3_source_environment(options, ret_found, error);
     if (status == CADRE_NOT_FOUND) {
-        status = s3_source_profile(options, ret_found, error);
+        status = s3_source_web_identity(options, ret_found, error);
     }
     if (status == CADRE_NOT_FOUND) {
-        status = refuse_web_identity(options, error);
+        status = s3_source_profile(options, ret_found, error);
     }
     if (status == CADRE_NOT_FOUND) {
         status = s3_source_container(options, ret_found, error);

@@ -29,6 +29,8 @@ cadre_status s3_sources_find(const struct s3_provider_options *options, struct s
 /* Each of them: NOT_FOUND, without a sentence: it is not set. */
 cadre_status s3_source_environment(const struct s3_provider_options *options,
     struct s3_found *ret_found, struct cadre_error *error);
+cadre_status s3_source_web_identity(const struct s3_provider_options *options,
+    struct s3_found *ret_found, struct cadre_error *error);
 cadre_status s3_source_profile(const struct s3_provider_options *options,
     struct s3_found *ret_found, struct cadre_error *error);
 cadre_status s3_source_container(const struct s3_provider_options *options,

@@ -39,6 +39,7 @@ cadre_status http_open(
         return cadre_error_errno(error, ENOMEM, "cannot open connections for storage");
     }
     http->stop_fd = -1;
+    http->no_metadata = options->no_metadata;
     http->connections = options->connections;
     pthread_mutex_init(&http->mutex, NULL);
     for (unsigned i = options->connections; i > 0; i--) {

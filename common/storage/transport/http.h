@@ -27,6 +27,7 @@ struct http;
 struct http_options {
     unsigned connections; /* at a time; 1 or more */
     const char *ca_file;  /* NULL: the system's authorities; copied */
+    bool no_metadata; /* no connection to what metadata_address.h lists, but for calls `apart` */
 };
 
 /* RESOURCE_EXHAUSTED: no memory, no descriptor. On success *ret_http is the caller's to close. */
@@ -96,7 +97,8 @@ size_t http_wait(
     struct http *http, struct http_call *const *calls, size_t count, uint64_t until_us);
 /* Of a call that has its result: OK: an answer came, of whatever status, whole. UNAVAILABLE with
  * *ret_may_pass: it did not, or not whole, which may be another time's luck. All else is not to be
- * repeated: FAILED_PRECONDITION (TLS), OUT_OF_RANGE (too long), CANCELLED, RESOURCE_EXHAUSTED. */
+ * repeated: FAILED_PRECONDITION (TLS), OUT_OF_RANGE (too long), PERMISSION_DENIED (`no_metadata`),
+ * CANCELLED, RESOURCE_EXHAUSTED. */
 cadre_status http_result(
     const struct http_call *call, bool *ret_may_pass, struct cadre_error *error);
 /* Its answer, as far as it came. Valid until the end of the call. */

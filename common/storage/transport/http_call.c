@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "common/storage/transport/http_state.h"
+#include "common/storage/transport/metadata_address.h"
 
 #define BUFFER_BYTES 131072L /* curl's, of each direction */
 
@@ -197,6 +199,21 @@ static int on_seek(void *user, curl_off_t offset, int whence)
     return CURL_SEEKFUNC_OK;
 }
 
+/* --- the connection --- */
+
+/* curl's prototype: is called for each address of a host until one can be connected to. */
+static curl_socket_t on_open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)purpose;
+    struct http_call *call = user;
+    if (metadata_address_is(&address->addr)) {
+        call->forbidden = true;
+        return CURL_SOCKET_BAD;
+    }
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return fd >= 0 ? fd : CURL_SOCKET_BAD;
+}
+
 /* --- options --- */
 
 static void set_method(struct http_call *call)
@@ -265,6 +282,10 @@ static void set_options(struct http_call *call)
     curl_easy_setopt(easy, CURLOPT_READDATA, call);
     curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
     curl_easy_setopt(easy, CURLOPT_SEEKDATA, call);
+    if (call->http->no_metadata && !call->apart) {
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+    }
 }
 
 static bool append_header(struct http_call *call, const char *header)
@@ -313,6 +334,9 @@ void http_call_conclude(struct http_call *call, CURLcode code, enum http_cause c
     call->code = code;
     if (call->cause == HTTP_BY_CURL) { /* else a callback knows better */
         call->cause = cause;
+    }
+    if (call->cause == HTTP_BY_CURL && code == CURLE_COULDNT_CONNECT && call->forbidden) {
+        call->cause = HTTP_FORBIDDEN;
     }
     if (call->cause != HTTP_BY_CURL || code != CURLE_OK) {
         return;

@@ -118,6 +118,11 @@ cadre_status http_result(
     case HTTP_HEADERS_TOO_LONG:
         return cadre_error_set(error, CADRE_OUT_OF_RANGE,
             "%.*s answered with more than %zu bytes of headers", length, host, HTTP_HEADERS_BYTES);
+    case HTTP_FORBIDDEN:
+        return cadre_error_set(error, CADRE_PERMISSION_DENIED,
+            "%.*s is an address of a host's metadata services, and no object store: set "
+            "AWS_ENDPOINT_URL_S3 to that of the store",
+            length, host);
     case HTTP_NO_MEMORY:
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the answer of %.*s", length, host);

@@ -24,7 +24,8 @@ enum http_cause {
     HTTP_TOO_SHORT,
     HTTP_HEADERS_TOO_LONG,
     HTTP_NO_MEMORY,
-    HTTP_CUT /* enough was read of a body that is not wanted: no failure */
+    HTTP_FORBIDDEN, /* an address that is not connected to */
+    HTTP_CUT        /* enough was read of a body that is not wanted: no failure */
 };
 
 /* One connection: curl's handles, which keep it open between requests, and the request it is used
@@ -52,6 +53,7 @@ struct http_call {
     CURLcode code;
     enum http_cause cause;
     char reason[CURL_ERROR_SIZE];
+    bool forbidden; /* one of its addresses was passed over */
     enum http_sink sink;
     struct http_answer answer;
     size_t headers_room, body_room;
@@ -67,6 +69,7 @@ struct http_waiter {
 
 struct http {
     char *ca_file;
+    bool no_metadata;
     int stop_fd; /* an eventfd that can be read once it is stopped */
     atomic_bool stopped;
     pthread_mutex_t mutex; /* of what follows */

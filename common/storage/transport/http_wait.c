@@ -28,6 +28,7 @@ cadre_status http_begin(struct http *http, const struct http_request *request, b
     call->code = CURLE_OK;
     call->cause = HTTP_BY_CURL;
     call->reason[0] = '\0';
+    call->forbidden = false;
     call->sink = HTTP_SINK_UNDECIDED;
     call->body_room = 0;
     call->moved_bytes = 0;

@@ -112,7 +112,8 @@ static cadre_status read_manifest(const char *path, const struct core_checkpoint
     return check_manifest(path, *ret_text, *ret_size, checkpoint, error);
 }
 
-static bool is_in_store(const struct artifacts *artifacts, const struct core_checkpoint *checkpoint)
+bool artifacts_is_stored(
+    const struct artifacts *artifacts, const struct core_checkpoint *checkpoint)
 {
     return checkpoint->shared && object_path_is(artifacts->shared_folder);
 }
@@ -121,7 +122,8 @@ static cadre_status lie_in_store(const struct artifacts *artifacts, struct cadre
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "the checkpoints of job %" PRIu64 " lie in the object store, at %s, for which the "
-        "coordinator has no credentials: copy them from there",
+        "coordinator has no credentials: `cadre get` reads them with yours; or copy them from "
+        "there",
         artifacts->job.n, artifacts->shared_folder);
 }
 
@@ -129,7 +131,7 @@ static cadre_status read_content(const struct artifacts *artifacts,
     const struct core_checkpoint *checkpoint, struct checkpoint_content *ret_content,
     struct cadre_error *error)
 {
-    if (is_in_store(artifacts, checkpoint)) {
+    if (artifacts_is_stored(artifacts, checkpoint)) {
         return lie_in_store(artifacts, error);
     }
     CADRE_FREE_AT_EXIT char *path = path_of_manifest(artifacts, checkpoint);
@@ -255,6 +257,9 @@ void artifacts_each(const struct artifacts *artifacts,
         const struct core_checkpoint *checkpoint = &artifacts->items[i];
         struct checkpoint_content content = {0};
         struct cadre_error error = {0};
+        if (artifacts_is_stored(artifacts, checkpoint)) {
+            continue;
+        }
         if (read_content(artifacts, checkpoint, &content, &error) == CADRE_OK) {
             visit(user, name_of(checkpoint->path), checkpoint->manifest_bytes);
             visit(user, content.file_name, content.file_bytes);
@@ -374,7 +379,7 @@ cadre_status artifacts_none(
     const struct artifacts *artifacts, const char *name, struct cadre_error *error)
 {
     size_t count = artifacts->count;
-    if (count > 0 && is_in_store(artifacts, &artifacts->items[count - 1])) {
+    if (count > 0 && artifacts_is_stored(artifacts, &artifacts->items[count - 1])) {
         return lie_in_store(artifacts, error);
     }
     return cadre_error_set(error, CADRE_NOT_FOUND,
@@ -390,7 +395,7 @@ cadre_status artifacts_find(const struct artifacts *artifacts, const char *name,
         const struct core_checkpoint *checkpoint = &artifacts->items[i];
         struct checkpoint_content content = {0};
         struct cadre_error why = {0};
-        if (is_in_store(artifacts, checkpoint)) {
+        if (artifacts_is_stored(artifacts, checkpoint)) {
             continue;
         }
         bool readable = read_content(artifacts, checkpoint, &content, &why) == CADRE_OK;

@@ -36,6 +36,10 @@ cadre_status artifacts_of(struct daemon *daemon, struct job_id job, struct artif
 /* Accepts {0}. */
 void artifacts_free(struct artifacts *artifacts);
 
+/* Whether it lies in an object store, for which only the job and the client have credentials. */
+bool artifacts_is_stored(
+    const struct artifacts *artifacts, const struct core_checkpoint *checkpoint);
+
 /* Everything below is done in a thread: it reads files. */
 
 /* What a manifest at the coordinator mentions. */

@@ -30,6 +30,8 @@ struct listing {
     size_t reference_count;
     struct output_info items[LIMIT_OUTPUTS_LISTED];
     size_t count;
+    struct checkpoint_ref stored[LIMIT_STORED_LISTED]; /* their paths are those of `artifacts` */
+    size_t stored_count;
     bool more;
 };
 
@@ -49,7 +51,7 @@ static void listing_free(struct listing *listing)
 
 static void list_file(struct listing *listing, char *path, uint64_t bytes)
 {
-    if (path == NULL || listing->count == LIMIT_OUTPUTS_LISTED) {
+    if (path == NULL || listing->count + listing->stored_count == LIMIT_OUTPUTS_LISTED) {
         listing->more = true;
         free(path);
         return;
@@ -116,6 +118,29 @@ static void list_artifact(void *user, const char *name, uint64_t bytes)
     list_file(user, asprintf(&path, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? path : NULL, bytes);
 }
 
+/* The newest ones, oldest first. */
+static void list_stored(struct listing *listing)
+{
+    const struct artifacts *artifacts = &listing->artifacts;
+    size_t stored = 0;
+    for (size_t i = 0; i < artifacts->count; i++) {
+        stored += artifacts_is_stored(artifacts, &artifacts->items[i]) ? 1 : 0;
+    }
+    listing->more = stored > LIMIT_STORED_LISTED;
+    for (size_t i = 0; i < artifacts->count; i++) {
+        const struct core_checkpoint *checkpoint = &artifacts->items[i];
+        if (!artifacts_is_stored(artifacts, checkpoint) || stored-- > LIMIT_STORED_LISTED) {
+            continue;
+        }
+        struct checkpoint_ref *ref = &listing->stored[listing->stored_count++];
+        *ref = (struct checkpoint_ref){.position = checkpoint->position,
+            .shared = true,
+            .path = checkpoint->path,
+            .manifest_bytes = checkpoint->manifest_bytes};
+        memcpy(ref->manifest_sha256, checkpoint->manifest_sha256, sizeof ref->manifest_sha256);
+    }
+}
+
 /* A reference to a checkpoint that is not kept any more is not listed. */
 static void list_links(struct listing *listing)
 {
@@ -139,6 +164,7 @@ static int by_path(const void *a, const void *b)
 static void list_in_thread(void *user)
 {
     struct listing *listing = user;
+    list_stored(listing);
     contents_outputs_walk(listing, "");
     artifacts_each(&listing->artifacts, list_artifact, listing);
     list_links(listing);
@@ -153,8 +179,12 @@ static void after_list(void *user)
     struct daemon *daemon = listing->daemon;
     if (listing->call != NULL) {
         rpc_call_set_user(listing->call, NULL);
-        struct list_outputs_response response = {
-            .outputs = listing->items, .count = listing->count, .more = listing->more};
+        struct list_outputs_response response = {.outputs = listing->items,
+            .count = listing->count,
+            .more = listing->more,
+            .stored = listing->stored,
+            .stored_count = listing->stored_count,
+            .store = listing->stored_count > 0 ? listing->artifacts.shared_folder : ""};
         DAEMON_SEND(daemon, listing->call, list_outputs_response, &response);
         rpc_call_finish(listing->call, CADRE_OK, "");
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads TFRecord files from the page cache by Cadre:
+ * Reads TFRecord files from the page cache by Cadre, or objects, by their URLs:
  *     input_read reader FILES...    the reader layer: views of records, both checksums checked
  *     input_read batch FILES...     tfrecord, batches of 64, in order
  *     input_read shuffle FILES...   tfrecord, a shuffle buffer of 10,000, batches of 64
@@ -9,7 +9,8 @@
  *     input_read worker W FILES...  as random, under CADRE_SHARD_DATA, the first of W workers
  *     input_read restart FILES...   as random; from nothing to a batch in the middle of an epoch
  * Reads once to warm up (and to make the index), then PASSES times; the median pass counts. Prints
- * anonymous memory at its peak besides, and for `worker` the bytes that its reads asked for. */
+ * anonymous memory at its peak and the median of CPU time besides, and for `worker` the bytes that
+ * its reads asked for. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,10 +170,10 @@ static uint64_t number_of(const char *path, const char *name)
     return value;
 }
 
-static double now(void)
+static double now(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -188,27 +189,31 @@ typedef void read_fn(char **paths, int path_count, uint64_t pass, struct found *
 static void measure(read_fn *read, char **paths, int path_count)
 {
     double seconds[PASSES];
+    double cpu[PASSES];
     struct found found = {0};
     uint64_t asked = 0;
     uint64_t anonymous = 0;
     for (int pass = -1; pass < PASSES; pass++) {
         found = (struct found){0};
         uint64_t before = number_of("/proc/self/io", "rchar:");
-        double begun = now();
+        double begun = now(CLOCK_MONOTONIC);
+        double cpu_begun = now(CLOCK_PROCESS_CPUTIME_ID);
         read(paths, path_count, (uint64_t)(pass + 1), &found);
         asked = number_of("/proc/self/io", "rchar:") - before;
         uint64_t held = number_of("/proc/self/status", "RssAnon:");
         anonymous = held > anonymous ? held : anonymous;
         if (pass >= 0) {
-            seconds[pass] = now() - begun;
+            seconds[pass] = now(CLOCK_MONOTONIC) - begun;
+            cpu[pass] = now(CLOCK_PROCESS_CPUTIME_ID) - cpu_begun;
         }
     }
     if (workers <= 1 && found.sum != found.records * (found.records - 1) / 2) {
         die("records", "some are lost or doubled");
     }
     qsort(seconds, PASSES, sizeof seconds[0], compare);
+    qsort(cpu, PASSES, sizeof cpu[0], compare);
     double median = seconds[PASSES / 2];
-    printf("seconds=%.6f\n", median);
+    printf("seconds=%.6f\ncpu_seconds=%.6f\n", median, cpu[PASSES / 2]);
     printf("records_s=%.0f\nbytes_s=%.0f\nrecords=%" PRIu64 "\nasked_bytes=%" PRIu64
            "\nanonymous_kb=%" PRIu64 "\n",
         (double)found.records / median, (double)found.bytes / median, found.records, asked,

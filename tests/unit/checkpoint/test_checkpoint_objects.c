@@ -6,6 +6,7 @@
 
 #include "common/base/sha256.h"
 #include "common/checkpoint/choose.h"
+#include "common/checkpoint/named.h"
 #include "tests/lib/test.h"
 #include "tests/unit/checkpoint/memory_store.h"
 
@@ -182,12 +183,101 @@ static void another_one_is_named(void **state)
                                     "/checkpoint-9.json: name that, or the folder " FOLDER);
 }
 
+/* --- one that is named --- */
+
+static void each_block(void *user)
+{
+    ++*(unsigned *)user;
+}
+
+static void one_is_named_and_copied(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct checkpoint_named named;
+    struct storage_client *client = (struct storage_client *)(void *)&client_of_job;
+    struct sha256 hash = put_checkpoint(FOLDER, 5);
+    size_t size = 0;
+    unsigned blocks = 0;
+    assert_ok(checkpoint_named_read(client, FOLDER "/checkpoint-5.json", &named, &error), &error);
+    assert_ptr_equal(memory_store.client, client);
+    assert_int_equal(named.content.position, 5);
+    assert_memory_equal(named.sha256, hash.bytes, sizeof named.sha256);
+    assert_string_equal(named.tensors, FOLDER "/checkpoint-5.safetensors");
+    assert_ok(checkpoint_named_check_size(client, &named, &error), &error);
+    assert_int_equal(memory_store.read_bytes, named.text_bytes);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_ok(
+        checkpoint_named_copy_tensors(client, &named, fileno(file), each_block, &blocks, &error),
+        &error);
+    assert_ptr_equal(memory_store.client, client);
+    assert_int_equal(blocks, BLOCKS);
+    const char *wanted = memory_store_find(named.tensors, &size);
+    char *got = malloc(size);
+    assert_non_null(got);
+    rewind(file);
+    assert_int_equal(fread(got, 1, size, file), size);
+    assert_memory_equal(got, wanted, size);
+    memory_store_flip(named.tensors, 2 * BLOCK);
+    assert_error(
+        checkpoint_named_copy_tensors(client, &named, fileno(file), each_block, &blocks, &error),
+        CADRE_DATA_LOSS, &error, "block 3 of 5 of " FOLDER "/checkpoint-5.safetensors");
+    checkpoint_named_free(&named);
+    fclose(file);
+    free(got);
+}
+
+static void one_that_is_named_and_not_whole(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct checkpoint_named named;
+    assert_error(checkpoint_named_read(NULL, FOLDER "/checkpoint-5.json", &named, &error),
+        CADRE_NOT_FOUND, &error, FOLDER "/checkpoint-5.json");
+    checkpoint_named_free(&named);
+    put(FOLDER, 5, "json", "{}", 2);
+    assert_error(checkpoint_named_read(NULL, FOLDER "/checkpoint-5.json", &named, &error),
+        CADRE_INVALID_ARGUMENT, &error, FOLDER "/checkpoint-5.json: this is no manifest");
+    checkpoint_named_free(&named);
+    put_checkpoint(FOLDER, 5);
+    put(FOLDER, 5, "safetensors", "x", 1);
+    assert_ok(checkpoint_named_read(NULL, FOLDER "/checkpoint-5.json", &named, &error), &error);
+    assert_error(checkpoint_named_check_size(NULL, &named, &error), CADRE_DATA_LOSS, &error,
+        "has 1 bytes, and its manifest says 20971520");
+    assert_ok(storage_remove(NULL, FOLDER "/checkpoint-5.safetensors", &error), &error);
+    assert_error(checkpoint_named_check_size(NULL, &named, &error), CADRE_NOT_FOUND, &error,
+        "is not beside it");
+    checkpoint_named_free(&named);
+}
+
+/* The newest whose files are there; no tensors are read. */
+static void one_is_chosen_by_its_size(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct checkpoint_choice choice;
+    struct storage_client *client = (struct storage_client *)(void *)&client_of_job;
+    put_checkpoint(FOLDER, 9);
+    put_checkpoint(FOLDER, 100);
+    put_checkpoint(FOLDER, 200);
+    memory_store_flip(FOLDER "/checkpoint-100.safetensors", 1);
+    put(FOLDER, 200, "safetensors", "x", 1);
+    assert_ok(checkpoint_choose_by_size(client, FOLDER, &choice, &error), &error);
+    assert_ptr_equal(memory_store.client, client);
+    assert_string_equal(choice.path, FOLDER "/checkpoint-100.json");
+    assert_non_null(strstr(choice.note, "that of step 100 is taken"));
+    assert_true(memory_store.read_bytes < BLOCK);
+    checkpoint_choice_free(&choice);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, clear, clear)
     const struct CMUnitTest tests[] = {TEST(the_newest_whole_one_is_taken),
         TEST(a_bucket_may_be_the_folder), TEST(a_file_is_no_folder),
         TEST(what_may_not_be_read_is_not_damaged), TEST(one_is_checked_with_a_job_s_credentials),
-        TEST(another_one_is_named)};
+        TEST(another_one_is_named), TEST(one_is_named_and_copied),
+        TEST(one_that_is_named_and_not_whole), TEST(one_is_chosen_by_its_size)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

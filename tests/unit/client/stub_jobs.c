@@ -309,6 +309,11 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
             spec->limits.cpu_thousandths, spec->limits.pids, spec->limits.time_limit_us);
         fprintf(out, "%s", spec->terminal ? " terminal" : "");
     }
+    if (spec->has_restore_checkpoint) {
+        const struct checkpoint_ref *from = &spec->restore_checkpoint;
+        fprintf(out, " object=%s,%" PRIu64 ",%" PRIu64 ",%02x", from->path, from->position,
+            from->manifest_bytes, from->manifest_sha256[0]);
+    }
     fclose(out);
 }
 
@@ -370,7 +375,16 @@ static void on_outputs(struct rpc_call *call, const void *data, size_t length, v
     struct job_id id;
     if (take_job(user, call, data, length, &id)) {
         static const struct output_info outputs[] = {{"0/a", 11}, {"1/b/c", 0}};
-        const struct list_outputs_response response = {.outputs = outputs, .count = 2};
+        static const struct checkpoint_ref stored[] = {{.position = 4,
+            .shared = true,
+            .path = "checkpoint-4.json",
+            .manifest_bytes = 5,
+            .manifest_sha256 = {6}}};
+        const struct list_outputs_response response = {.outputs = outputs,
+            .count = 2,
+            .stored = stored,
+            .stored_count = 1,
+            .store = "s3://bucket/run/"};
         STUB_SEND((struct stub *)user, call, list_outputs_response, &response);
         rpc_call_finish(call, CADRE_OK, "");
     }

@@ -181,6 +181,11 @@ static void listings_come_whole(void **state)
     assert_int_equal(cadre_client_outputs(world->client, 1, &outputs, NULL), CADRE_OK);
     assert_int_equal(outputs->count, 2);
     assert_string_equal(outputs->outputs[1].path, "1/b/c");
+    assert_int_equal(outputs->stored.count, 1);
+    assert_string_equal(outputs->stored.checkpoints[0].path, "s3://bucket/run/checkpoint-4.json");
+    assert_int_equal(outputs->stored.checkpoints[0].step, 4);
+    assert_int_equal(outputs->stored.checkpoints[0].manifest_bytes, 5);
+    assert_int_equal(outputs->stored.checkpoints[0].manifest_sha256[0], 6);
     cadre_result_release(outputs);
     cadre_coordinator_version *version = NULL;
     assert_int_equal(cadre_client_version(world->client, &version, NULL), CADRE_OK);

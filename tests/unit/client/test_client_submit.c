@@ -147,6 +147,14 @@ static void an_elastic_job_says_so(void **state)
     options = (cadre_submit_options){.program = world->program, .max_restarts = -1};
     assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
     assert_non_null(strstr(stub_seen(&world->stub).spec, "min=0 restarts=0 "));
+    const cadre_stored_checkpoint stored = {.path = "s3://bucket/a/checkpoint-4.json",
+        .step = 4,
+        .manifest_bytes = 5,
+        .manifest_sha256 = {0xab}};
+    options = (cadre_submit_options){.program = world->program, .restore_stored = &stored};
+    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
+    assert_non_null(strstr(
+        stub_seen(&world->stub).spec, "from=0 object=s3://bucket/a/checkpoint-4.json,4,5,ab"));
 }
 
 static void assert_refused(

@@ -296,7 +296,8 @@ static void one_in_an_object_store_is_named_by_its_place(void **state)
     for (size_t i = 0; i < CADRE_COUNT_OF(wanted); i++) {
         assert_error(find_file(job_1, wanted[i], &file, &error), CADRE_FAILED_PRECONDITION, &error,
             "the checkpoints of job 1 lie in the object store, at s3://bucket/run 1, for which the "
-            "coordinator has no credentials: copy them from there");
+            "coordinator has no credentials: `cadre get` reads them with yours; or copy them from "
+            "there");
     }
 }
 

@@ -209,6 +209,38 @@ static void it_may_be_that_of_a_step(void **state)
     stage_close(stage);
 }
 
+/* Whatever the folder is where the job's own go. */
+static void an_object_that_is_named(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(1);
+    struct job_spec spec = spec_of(1);
+    spec.has_restore_checkpoint = true;
+    spec.restore_checkpoint = (struct checkpoint_ref){.position = 40,
+        .shared = true,
+        .path = "s3://bkt/c-40.json",
+        .manifest_bytes = 9,
+        .manifest_sha256 = {7}};
+    spec.checkpoint_folder = "/shared/a";
+    submit_spec(stage, 2, &spec);
+    flush(stage);
+    expect_output(stage,
+        "commit!: job 2, started 2\n"
+        "answer 2: job 2, 0 before\n"
+        "link 2: start 2/0#1 of 1 program from step 40 (s3://bkt/c-40.json, 9 bytes, 07, shared)\n"
+        "changed 2: starting\n");
+    spec = spec_of(1); /* a job that goes on from that job, which has none of its own */
+    spec.restore_from.n = 2;
+    submit_spec(stage, 3, &spec);
+    flush(stage);
+    expect_output(stage,
+        "commit!: job 3, started 3\n"
+        "answer 3: job 3, 0 before\n"
+        "link 2: start 3/0#1 of 1 program from step 40 (s3://bkt/c-40.json, 9 bytes, 07, shared)\n"
+        "changed 3: starting\n");
+    stage_close(stage);
+}
+
 static void a_shared_folder_must_be_named(void **state)
 {
     (void)state;
@@ -308,7 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_newest_are_kept),
         cmocka_unit_test(two_of_one_turn_drop_two), cmocka_unit_test(a_start_drops_what_was_left),
         cmocka_unit_test(another_job_goes_on_from_it), cmocka_unit_test(it_may_be_that_of_a_step),
-        cmocka_unit_test(a_shared_folder_must_be_named),
+        cmocka_unit_test(an_object_that_is_named), cmocka_unit_test(a_shared_folder_must_be_named),
         cmocka_unit_test(a_damaged_one_gives_way_to_the_one_before),
         cmocka_unit_test(an_unreferenced_origin_may_be_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);

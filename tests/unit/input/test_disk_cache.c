@@ -82,7 +82,7 @@ static bool written(void *user)
     static char bytes[5000];
     const struct disk_cache_key *key = user;
     disk_cache_write(key, 9, bytes, sizeof bytes);
-    return disk_cache_read(key, 9, bytes, sizeof bytes);
+    return disk_cache_read(key, 9, bytes, sizeof bytes, NULL);
 }
 
 /* Of an empty folder of its own; writes are kept from now on. */
@@ -111,25 +111,25 @@ static void kept_and_found(void **state)
     assert_int_equal(strlen(key.text), 64);
     for (size_t i = 0; i < 3; i++) {
         memset(bytes[i], (int)i + 1, sizeof bytes[i]);
-        assert_false(disk_cache_read(&key, i, to, sizeof to));
+        assert_false(disk_cache_read(&key, i, to, sizeof to, NULL));
         disk_cache_write(&key, i, bytes[i], i == 2 ? 1000 : sizeof bytes[i]);
     }
     disk_cache_reset(); /* another process, or a start to come */
     struct cadre_error error = {0};
     ASSERT_OK(disk_cache_prepare(&error));
     for (size_t i = 0; i < 3; i++) {
-        assert_true(disk_cache_read(&key, i, to, i == 2 ? 1000 : sizeof to));
+        assert_true(disk_cache_read(&key, i, to, i == 2 ? 1000 : sizeof to, NULL));
         assert_memory_equal(to, bytes[i], i == 2 ? 1000 : sizeof to);
     }
-    assert_false(disk_cache_read(&key, 3, to, sizeof to));
+    assert_false(disk_cache_read(&key, 3, to, sizeof to, NULL));
     disk_cache_key_make(PATH, "\"other\"", 700000, &other);
-    assert_false(disk_cache_read(&other, 0, to, sizeof to));
+    assert_false(disk_cache_read(&other, 0, to, sizeof to, NULL));
     disk_cache_key_make(PATH "2", "\"etag\"", 700000, &other);
-    assert_false(disk_cache_read(&other, 0, to, sizeof to));
+    assert_false(disk_cache_read(&other, 0, to, sizeof to, NULL));
     disk_cache_key_make(PATH, "", 700000, &other); /* it could be any state */
     assert_string_equal(other.text, "");
     disk_cache_write(&other, 0, bytes[0], 10);
-    assert_false(disk_cache_read(&other, 0, to, 10));
+    assert_false(disk_cache_read(&other, 0, to, 10, NULL));
 }
 
 /* Any byte of the file: what is damaged is none, and is removed. */
@@ -145,7 +145,7 @@ static void damaged(void **state)
     snprintf(path, sizeof path, "%s/%s/0", folder, key.text);
     for (long at = -2; at < HEAD + 300; at++) {
         disk_cache_write(&key, 0, bytes, sizeof bytes);
-        assert_true(disk_cache_read(&key, 0, to, sizeof to));
+        assert_true(disk_cache_read(&key, 0, to, sizeof to, NULL));
         int fd = open(path, O_RDWR);
         struct stat facts;
         assert_int_equal(fstat(fd, &facts), 0);
@@ -161,7 +161,7 @@ static void damaged(void **state)
             assert_int_equal(pwrite(fd, &byte, 1, at), 1);
         }
         close(fd);
-        assert_false(disk_cache_read(&key, 0, to, sizeof to));
+        assert_false(disk_cache_read(&key, 0, to, sizeof to, NULL));
         assert_int_equal(access(path, F_OK), -1);
     }
 }
@@ -178,7 +178,7 @@ static void in_pieces(void **state)
         bytes[i] = (char)prng_next(&random);
     }
     disk_cache_key_make(PATH, "\"pieces\"", sizeof bytes, &key);
-    assert_false(disk_cache_read_range(&key, 0, sizeof bytes, 0, to, 1));
+    assert_false(disk_cache_read_range(&key, 0, sizeof bytes, 0, to, 1, NULL));
     assert_true(disk_cache_write(&key, 0, bytes, sizeof bytes));
     for (size_t i = 0; i < 500; i++) {
         size_t offset = (size_t)prng_uniform(&random, sizeof bytes);
@@ -186,7 +186,7 @@ static void in_pieces(void **state)
         most = i % 2 == 0 && most > 20000 ? 20000 : most;
         size_t count = i % 5 == 0 ? most : (size_t)prng_uniform(&random, most + 1);
         offset = i % 7 == 0 ? offset / 16384 * 16384 : offset;
-        assert_true(disk_cache_read_range(&key, 0, sizeof bytes, offset, to, count));
+        assert_true(disk_cache_read_range(&key, 0, sizeof bytes, offset, to, count, NULL));
         assert_memory_equal(to, bytes + offset, count);
     }
     char path[600];
@@ -195,9 +195,67 @@ static void in_pieces(void **state)
     int fd = open(path, O_WRONLY);
     assert_int_equal(pwrite(fd, &byte, 1, HEAD + 50000), 1);
     close(fd);
-    assert_true(disk_cache_read_range(&key, 0, sizeof bytes, 70000, to, 100));
-    assert_false(disk_cache_read_range(&key, 0, sizeof bytes, 49900, to, 200));
-    assert_false(disk_cache_read_range(&key, 0, sizeof bytes, 70000, to, 100)); /* removed */
+    assert_true(disk_cache_read_range(&key, 0, sizeof bytes, 70000, to, 100, NULL));
+    assert_false(disk_cache_read_range(&key, 0, sizeof bytes, 49900, to, 200, NULL));
+    assert_false(disk_cache_read_range(&key, 0, sizeof bytes, 70000, to, 100, NULL)); /* removed */
+}
+
+static void flip_byte(const struct disk_cache_key *key, off_t at)
+{
+    char path[600];
+    char byte = 0;
+    snprintf(path, sizeof path, "%s/%s/0", folder, key->text);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, HEAD + at), 1);
+    byte = (char)(byte ^ 4);
+    assert_int_equal(pwrite(fd, &byte, 1, HEAD + at), 1);
+    close(fd);
+}
+
+/* What a process has checked of a file is believed, and checked again now and then; what it has
+ * not, and another file in its place, is checked. */
+static void checked_once(void **state)
+{
+    (void)state;
+    static char bytes[100000];
+    static char to[100000];
+    struct disk_cache_key key;
+    disk_checked checked = 0;
+    struct statx facts = {0};
+    assert_int_equal(statx(AT_FDCWD, folder, 0, STATX_BTIME, &facts), 0);
+    if ((facts.stx_mask & STATX_BTIME) == 0) {
+        skip(); /* all is checked there */
+    }
+    disk_cache_key_make(PATH, "\"checked\"", sizeof bytes, &key);
+    assert_true(disk_cache_write(&key, 0, bytes, sizeof bytes));
+    /* Pieces 1 and 2 were checked, 0 and 3 were not. */
+    assert_true(disk_cache_read_range(&key, 0, sizeof bytes, 20000, to, 20000, &checked));
+    flip_byte(&key, 60000);
+    assert_false(disk_cache_read_range(&key, 0, sizeof bytes, 20000, to, 40001, &checked));
+    for (unsigned place = 0; place < 2; place++) { /* in the file, and in one in its place */
+        assert_true(disk_cache_write(&key, 0, bytes, sizeof bytes));
+        if (place == 0) {
+            assert_true(disk_cache_read(&key, 0, to, sizeof to, &checked));
+        }
+        flip_byte(&key, 30000);
+        unsigned believed = 0;
+        while (disk_cache_read(&key, 0, to, sizeof to, &checked)) {
+            assert_int_equal(to[30000], 4);
+            believed++;
+            assert_true(believed < 100);
+        }
+        assert_true(place == 0 ? believed <= 16 : believed == 0);
+        assert_false(disk_cache_read(&key, 0, to, sizeof to, &checked)); /* it is removed */
+    }
+    bool saved = false; /* of sixteen reads most look at no checksum */
+    assert_true(disk_cache_write(&key, 0, bytes, sizeof bytes));
+    assert_true(disk_cache_read(&key, 0, to, sizeof to, &checked));
+    flip_byte(&key, 0);
+    saved = disk_cache_read(&key, 0, to, sizeof to, &checked) ||
+            (disk_cache_write(&key, 0, bytes, sizeof bytes) &&
+                disk_cache_read(&key, 0, to, sizeof to, &checked) && (flip_byte(&key, 0), true) &&
+                disk_cache_read(&key, 0, to, sizeof to, &checked));
+    assert_true(saved);
 }
 
 static void a_full_disk(void **state)
@@ -211,10 +269,10 @@ static void a_full_disk(void **state)
         fault_arm("input.disk-cache", nth);
         disk_cache_write(&key, nth, bytes, sizeof bytes);
         assert_true(fault_disarm());
-        assert_false(disk_cache_read(&key, nth, to, sizeof to));
+        assert_false(disk_cache_read(&key, nth, to, sizeof to, NULL));
         /* Nothing is tried for a while. */
         disk_cache_write(&key, nth, bytes, sizeof bytes);
-        assert_false(disk_cache_read(&key, nth, to, sizeof to));
+        assert_false(disk_cache_read(&key, nth, to, sizeof to, NULL));
         disk_cache_reset();
         struct cadre_error error = {0};
         ASSERT_OK(disk_cache_prepare(&error));
@@ -240,19 +298,19 @@ static void bounded(void **state)
     for (size_t i = 0; i < 20; i++) {
         char number[24];
         disk_cache_write(&keys[i % 2], i, bytes, sizeof bytes);
-        assert_true(disk_cache_read(&keys[i % 2], i, bytes, sizeof bytes));
+        assert_true(disk_cache_read(&keys[i % 2], i, bytes, sizeof bytes, NULL));
         snprintf(number, sizeof number, "%zu", i);
         set_time(keys[i % 2].text, number, 1000000 + (time_t)i);
     }
     /* Read since: the newest. */
-    assert_true(disk_cache_read(&keys[0], 4, bytes, sizeof bytes));
+    assert_true(disk_cache_read(&keys[0], 4, bytes, sizeof bytes, NULL));
     char part[700];
     snprintf(part, sizeof part, "%s/%s/part-1-1", folder, keys[0].text);
     test_write(part, "rest");
     set_time(keys[0].text, "part-1-1", 1000000);
     assert_true(disk_cache_space_tidy(folder, 60000) <= 60000);
     for (size_t i = 0; i < 20; i++) {
-        bool kept = disk_cache_read(&keys[i % 2], i, bytes, sizeof bytes);
+        bool kept = disk_cache_read(&keys[i % 2], i, bytes, sizeof bytes, NULL);
         assert_int_equal(kept, i == 4 || i >= 16);
     }
     assert_int_equal(access(part, F_OK), -1);
@@ -396,6 +454,7 @@ int main(void)
         cmocka_unit_test_setup(kept_and_found, setup),
         cmocka_unit_test_setup(damaged, setup),
         cmocka_unit_test_setup(in_pieces, setup),
+        cmocka_unit_test_setup(checked_once, setup),
         cmocka_unit_test_setup(a_full_disk, setup),
         cmocka_unit_test_setup(bounded, setup),
         cmocka_unit_test_setup(settings, setup),

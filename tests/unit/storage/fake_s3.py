@@ -8,12 +8,14 @@ One user (ACCESS, SECRET), path style, any bucket but "missing". Under "/-/" it 
 
     POST /-/reset              empty, no rules, no counts
     POST /-/rules              JSON: a list of rules (below), added to those that are there
-    POST /-/settings           JSON: page (keys of a list), clock_s (added to the time), region, token, conditional
+    POST /-/settings           JSON: page (keys of a list), clock_s (added to the time), region, token, conditional,
+                               identity, role
     GET  /-/count?WHAT         how many requests began with WHAT, such as "GET /bucket/key"
     GET  /-/connections        how many connections were made, and how many requests came at a time at the most
     GET  /-/header?NAME        that header of the last request for an object
     GET  /-/uploads            how many uploads are open
     GET  /-/credentials        the user's, as a container gets them
+    POST /-/sts/               the same, by AssumeRoleWithWebIdentity for the token and the role of the settings
 
 A rule: {"match": "GET /b/k", "skip": 0, "times": 1, "act": ACT, ...}; the first that matches and is not used up acts:
 
@@ -65,7 +67,8 @@ class Store:
         self.rules = []
         self.requests = []
         self.headers = {}
-        self.settings = {"page": 1000, "clock_s": 0, "region": "us-east-1", "token": "", "conditional": True}
+        self.settings = {"page": 1000, "clock_s": 0, "region": "us-east-1", "token": "", "conditional": True,
+                         "identity": "", "role": ""}
         self.next_upload = 1
         self.now, self.most, self.connections = 0, 0, 0
         self.epoch += 1  # what began before does not count
@@ -434,8 +437,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     # --- orders ---
 
+    def exchange_token(self, body):
+        if self.headers.get("Content-Type") != "application/x-www-form-urlencoded" or "Authorization" in self.headers:
+            return self.send(400, b"<html>a form, unsigned</html>")
+        form = dict(urllib.parse.parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True))
+        if form["Action"] != "AssumeRoleWithWebIdentity" or form["Version"] != "2011-06-15" or \
+                not re.fullmatch(r"[\w+=,.@-]{2,64}", form["RoleSessionName"]):
+            return self.send(400, b"<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>")
+        if form["WebIdentityToken"] != STORE.settings["identity"]:
+            return self.send(400, b"<ErrorResponse><Error><Type>Sender</Type><Code>InvalidIdentityToken</Code>"
+                                  b"<Message>no</Message></Error></ErrorResponse>")
+        if form["RoleArn"] != STORE.settings["role"]:
+            return self.send(403, b"<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>")
+        return self.send(200, f"""<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+<AssumeRoleWithWebIdentityResult><SubjectFromWebIdentityToken>x</SubjectFromWebIdentityToken><Credentials>
+<SessionToken>{STORE.settings["token"]}</SessionToken><SecretAccessKey>{SECRET}</SecretAccessKey>
+<Expiration>{iso(time.time() + 3600)}</Expiration><AccessKeyId>{ACCESS}</AccessKeyId></Credentials>
+</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>""".encode(), {"Connection": "close"})
+
     def take_order(self):
         body = self.read_body()
+        if self.path == "/-/sts/" and self.command == "POST":
+            self.rule = None
+            self.close_connection = True
+            return self.exchange_token(body)
         order, _, argument = self.path[3:].partition("?")
         argument = urllib.parse.unquote(argument)
         self.rule = None

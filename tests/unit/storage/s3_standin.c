@@ -63,6 +63,12 @@ static cadre_status fetch(void *user, const struct s3_fetch *fetch, int *ret_sta
     } else {
         assert_int_equal(fetch->header_count, 0);
     }
+    if (standin->sent != NULL) {
+        assert_int_equal(fetch->sent_bytes, strlen(fetch->sent));
+        assert_non_null(strstr(fetch->sent, standin->sent));
+    } else {
+        assert_int_equal(fetch->sent_bytes, 0);
+    }
     if (answer->status != CADRE_OK) {
         return cadre_error_set(error, answer->status, "no answer");
     }

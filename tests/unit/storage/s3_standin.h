@@ -23,7 +23,8 @@ struct standin_answer {
 struct standin {
     struct standin_variable variables[STANDIN_ROWS];
     struct standin_answer script[STANDIN_ROWS];
-    size_t asked; /* so many of the script's answers were given */
+    const char *sent; /* a part of the body of each request; NULL: none has a body */
+    size_t asked;     /* so many of the script's answers were given */
     uint64_t now_us;
     /* Called within each request; NULL: nothing. */
     void (*within)(struct standin *standin);

@@ -158,9 +158,6 @@ static void profiles_that_are_refused(void **state)
     struct standin standin = {.now_us = NOW_US};
     standin_set(&standin, "AWS_SHARED_CREDENTIALS_FILE", test_temp_dir());
     assert_none(&standin, CADRE_INVALID_ARGUMENT, "a folder");
-    standin_set(&standin, "AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
-    standin_set(&standin, "AWS_WEB_IDENTITY_TOKEN_FILE", "/var/run/token");
-    assert_none(&standin, CADRE_FAILED_PRECONDITION, "EKS Pod Identity");
 }
 
 /* Keys beside a role are those that may take it on: to use them would be to act with other rights.

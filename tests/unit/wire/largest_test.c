@@ -91,8 +91,26 @@ static void the_longest_lists_fit(void **state)
     }
     struct list_jobs_response list = {.jobs = jobs, .count = LIMIT_JOBS_LISTED};
     assert_ok(send_list_jobs_response(&list), &error);
-    struct list_outputs_response files = {.outputs = outputs, .count = LIMIT_OUTPUTS_LISTED};
+    struct list_outputs_response files = {
+        .outputs = outputs, .count = LIMIT_OUTPUTS_LISTED, .store = ""};
     assert_ok(send_list_outputs_response(&files), &error);
+    struct checkpoint_ref *stored = calloc(LIMIT_STORED_LISTED, sizeof *stored);
+    char *store = long_text(LIMIT_FILE_NAME_BYTES - 1);
+    assert_non_null(stored);
+    for (size_t i = 0; i < LIMIT_STORED_LISTED; i++) {
+        stored[i] = (struct checkpoint_ref){.position = LIMIT_POSITION,
+            .shared = true,
+            .path = path,
+            .manifest_bytes = LIMIT_MANIFEST_BYTES};
+    }
+    store[0] = '/';
+    files.count = LIMIT_OUTPUTS_LISTED - LIMIT_STORED_LISTED;
+    files.stored = stored;
+    files.stored_count = LIMIT_STORED_LISTED;
+    files.store = store;
+    assert_ok(send_list_outputs_response(&files), &error);
+    free(store);
+    free(stored);
     free(outputs);
     free(jobs);
     free(path);

@@ -259,6 +259,31 @@ static void job_spec_environment(void **state)
     }
 }
 
+static void job_spec_restore_checkpoint(void **state)
+{
+    (void)state;
+    struct job_spec spec = sample_spec;
+    spec.has_restore_checkpoint = true;
+    spec.restore_checkpoint = (struct checkpoint_ref){.position = 4,
+        .shared = true,
+        .path = "s3://bucket/a/checkpoint-4.json",
+        .manifest_bytes = 10};
+    assert_ok(send_job_spec(&spec), &error);
+    spec.restore_checkpoint.path = "checkpoint-4.json";
+    assert_error(send_job_spec(&spec), INVALID, &error,
+        "restore_checkpoint is \"checkpoint-4.json\"; it must be shared, and an object");
+    spec.restore_checkpoint.path = "s3://B/a";
+    assert_error(send_job_spec(&spec), INVALID, &error, "has a bucket whose name");
+    spec.restore_checkpoint.path = "s3://bucket/a\nb";
+    assert_error(send_job_spec(&spec), INVALID, &error, "has a control character");
+    spec.restore_checkpoint.path = "s3://bucket/a";
+    spec.restore_checkpoint.shared = false;
+    assert_error(send_job_spec(&spec), INVALID, &error, "it must be shared");
+    spec.restore_checkpoint.shared = true;
+    spec.restore_checkpoint.manifest_bytes = 0;
+    assert_error(send_job_spec(&spec), INVALID, &error, "CheckpointRef.manifest_bytes is 0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +292,7 @@ int main(void)
         cmocka_unit_test(job_spec_file_names),
         cmocka_unit_test(job_spec_files_have_names_of_their_own),
         cmocka_unit_test(job_spec_counts),
+        cmocka_unit_test(job_spec_restore_checkpoint),
         cmocka_unit_test(job_spec_environment),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -301,6 +301,10 @@ static void agent_down_fields(void **state)
     assert_error(send_agent_down(&down), INVALID, &error, "CheckpointRef.position");
     down.start.checkpoint = (struct checkpoint_ref){.path = "/c", .manifest_bytes = 1};
     assert_error(send_agent_down(&down), INVALID, &error, "CheckpointRef.path");
+    down.start.checkpoint.path = "s3://bucket";
+    assert_error(send_agent_down(&down), INVALID, &error, "CheckpointRef.path");
+    down.start.checkpoint.path = "s3://bucket/../c 1.json";
+    assert_ok(send_agent_down(&down), &error);
     down = (struct agent_down){
         .type = AGENT_DOWN_STOP, .stop = {.job = {2}, .one = true, .task = task}};
     assert_error(send_agent_down(&down), INVALID, &error, "AgentStop.task is of another job");
@@ -328,8 +332,8 @@ static void client_fields(void **state)
         INVALID, &error, "LogsRequest.slot is 16384");
     assert_error(send_log_chunk(&(struct log_chunk){.job = {0}}), INVALID, &error, "LogChunk.job");
     struct output_info output = {.path = "/x"};
-    assert_error(
-        send_list_outputs_response(&(struct list_outputs_response){.outputs = &output, .count = 1}),
+    assert_error(send_list_outputs_response(
+                     &(struct list_outputs_response){.outputs = &output, .count = 1, .store = ""}),
         INVALID, &error, "(in ListOutputsResponse.outputs[0])");
     struct output_chunk chunk = {
         .has_header = true, .task = {{1}, 0, 1}, .path = "a", .size_bytes = UINT64_MAX};

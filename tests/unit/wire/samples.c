@@ -147,6 +147,7 @@ const struct sample samples[] = {
     {"job_spec of a ps job", &kinds[KIND_job_spec], &spec_of_ps_job},
     {"job_info of a ps job", &kinds[KIND_job_info], &info_of_ps_job},
     {"job_spec", &kinds[KIND_job_spec], &sample_spec},
+    {"job_spec, restored", &kinds[KIND_job_spec], &spec_restored},
     {"job_spec, bare", &kinds[KIND_job_spec], &spec_bare},
     {"submit_response", &kinds[KIND_submit_response], &submit_response},
     {"job_request", &kinds[KIND_job_request], &job_request},

@@ -163,8 +163,22 @@ static const struct output_chunk output_chunk = {.has_header = true,
     .byte_count = sizeof data};
 static const struct output_chunk output_chunk_bare = {.has_header = false, .path = ""};
 static const struct output_info outputs[] = {{"0/a", 1}, {"1/b/c", 2}};
-static const struct list_outputs_response list_outputs = {
-    .outputs = outputs, .count = 2, .more = true};
+static const struct checkpoint_ref stored[] = {{.position = 7,
+                                                   .shared = true,
+                                                   .path = "a/checkpoint-7.json",
+                                                   .manifest_bytes = 1,
+                                                   .manifest_sha256 = HASH(8)},
+    {.position = 9,
+        .shared = true,
+        .path = "checkpoint-9.json",
+        .manifest_bytes = LIMIT_MANIFEST_BYTES,
+        .manifest_sha256 = HASH(9)}};
+static const struct list_outputs_response list_outputs = {.outputs = outputs,
+    .count = 2,
+    .more = true,
+    .stored = stored,
+    .stored_count = 2,
+    .store = "s3://bucket/run 1/"};
 static const struct get_output_request get_output = {.id = {7}, .path = "0/a"};
 static const struct drain_request drain = {
     .worker = "host-a", .reason = "kernel update", .ends = true};

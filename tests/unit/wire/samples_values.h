@@ -508,6 +508,19 @@ const struct job_spec sample_spec = {
         .pids = LIMIT_PIDS_MAX,
         .time_limit_us = LIMIT_TIME_US},
 };
+static const struct job_spec spec_restored = {
+    .name = "j",
+    .program = {.name = "p"},
+    .workers = 1,
+    .strategy = "",
+    .checkpoint_folder = "s3://bucket/a",
+    .has_restore_checkpoint = true,
+    .restore_checkpoint = {.position = 4006,
+        .shared = true,
+        .path = "s3://bucket/b c/checkpoint-4006.json",
+        .manifest_bytes = 4007,
+        .manifest_sha256 = HASH(6)},
+};
 static const struct job_spec spec_bare = {
     .name = "j",
     .program = {.name = "p"},

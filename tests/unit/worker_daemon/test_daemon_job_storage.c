@@ -53,6 +53,7 @@ static void open_with(struct job_storage *storage, const char *const *environmen
     const struct job_spec spec = {.environment = environment, .environment_count = count};
     assert_ok(job_storage_open(storage, &spec, &error), &error);
     assert_true(given.objects_only);
+    assert_true(given.no_metadata);
     assert_int_equal(opened, 1);
 }
 
@@ -76,6 +77,80 @@ static void the_job_s_variables_count(void **state)
     assert_int_equal(stopped, 1);
     job_storage_close(&storage);
     assert_int_equal(opened, 0);
+}
+
+/* What a job names is not asked for credentials, and the host's own only where that is allowed. */
+static void services_of_the_host(void **state)
+{
+    (void)state;
+    struct job_storage storage;
+    static const char full[] = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+    static const char relative[] = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI";
+    static const char disabled[] = "AWS_EC2_METADATA_DISABLED";
+    static const char endpoint[] = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+    static const char *const environment[] = {
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1/admin",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=/admin", "AWS_CONTAINER_AUTHORIZATION_TOKEN=x",
+        "AWS_EC2_METADATA_DISABLED=false",
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1/admin"};
+    assert_int_equal(setenv(full, "http://169.254.170.23/v1/credentials", 1), 0);
+    open_with(&storage, environment, CADRE_COUNT_OF(environment));
+    assert_null(found(full));
+    assert_null(found(relative));
+    assert_null(found(endpoint));
+    assert_null(found("AWS_CONTAINER_AUTHORIZATION_TOKEN"));
+    assert_string_equal(found(disabled), "true");
+    job_storage_use_host_credentials(true);
+    assert_string_equal(found(full), "http://169.254.170.23/v1/credentials");
+    assert_null(found(relative));
+    assert_null(found(endpoint));
+    assert_string_equal(found(disabled), "false");
+    assert_int_equal(setenv(disabled, "true", 1), 0);
+    assert_string_equal(found(disabled), "true"); /* the operator's */
+    assert_int_equal(unsetenv(disabled), 0);
+    job_storage_close(&storage);
+    open_with(&storage, (const char *const[]){"AWS_EC2_METADATA_DISABLED=true"}, 1);
+    assert_string_equal(found(disabled), "true"); /* the job's */
+    job_storage_use_host_credentials(false);
+    job_storage_close(&storage);
+    assert_int_equal(unsetenv(full), 0);
+}
+
+static void assert_same(const char *const *one, size_t ones, const char *const *other,
+    size_t others, const char *otherwise, bool same)
+{
+    struct cadre_error error = {0};
+    struct sha256 first;
+    struct sha256 second;
+    const struct job_spec spec1 = {.environment = one, .environment_count = ones};
+    const struct job_spec spec2 = {.environment = other, .environment_count = others};
+    assert_ok(job_storage_identity(&spec1, "job 1", &first, &error), &error);
+    assert_ok(job_storage_identity(&spec2, otherwise, &second, &error), &error);
+    assert_int_equal(sha256_equal(&first, &second), same);
+}
+
+static void who_a_job_is(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_ENDPOINT_URL=http://s"};
+    static const char *const again[] = {"X=y", "AWS_ENDPOINT_URL=http://s",
+        "AWS_SECRET_ACCESS_KEY=old", "AWS_SECRET_ACCESS_KEY=b", "AWS_ACCESS_KEY_ID=a",
+        "AWS_SESSION_TOKEN="};
+    static const char *const others[][3] = {
+        {"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=c", "AWS_ENDPOINT_URL=http://s"},
+        {"AWS_ACCESS_KEY_ID=b", "AWS_SECRET_ACCESS_KEY=a", "AWS_ENDPOINT_URL=http://s"},
+        {"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_ENDPOINT_URL=http://t"},
+        {"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_ENDPOINT_URL_S3=http://s"},
+        {"AWS_ACCESS_KEY_ID=a", "AWS_ENDPOINT_URL=http://s", "AWS_SECRET_ACCESS_KEY="},
+    };
+    assert_same(keys, CADRE_COUNT_OF(keys), again, CADRE_COUNT_OF(again), "job 2", true);
+    for (size_t i = 0; i < CADRE_COUNT_OF(others); i++) {
+        assert_same(keys, CADRE_COUNT_OF(keys), others[i], 3, "job 1", false);
+    }
+    assert_same(keys, 0, keys, 0, "job 1", true);
+    assert_same(keys, 0, keys, 0, "job 2", false);
+    assert_same(keys, 1, keys, 1, "job 2", false); /* half of the keys are none */
 }
 
 /* The daemon may read them where the job's user may not. */
@@ -123,6 +198,7 @@ static void a_failure_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_job_s_variables_count),
+        cmocka_unit_test(services_of_the_host), cmocka_unit_test(who_a_job_is),
         cmocka_unit_test(files_of_the_host_do_not), cmocka_unit_test(a_failure_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,6 +327,8 @@ void agent_task_prepared(
     task->output = strdup(launch->output);
     task->socket_path = strdup(launch->socket);
     task->restore = launch->restore != NULL ? strdup(launch->restore) : NULL;
+    task->object_folder = launch->object_folder != NULL ? strdup(launch->object_folder) : NULL;
+    task->object_mib = launch->object_mib;
     task->temporary = launch->temporary != NULL ? strdup(launch->temporary) : NULL;
     task->confinement = launch->confinement != NULL
                             ? *launch->confinement

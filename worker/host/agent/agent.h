@@ -51,6 +51,10 @@ struct agent_launch {
                    * file stays the front's */
     const char *restore; /* absolute: the manifest of the checkpoint that the task goes on from;
                             NULL: none */
+    /* Absolute: where it may keep blocks of objects, so many MiB (worker/library/input/objects);
+     * NULL: nowhere. A job that names a folder of its own keeps that. */
+    const char *object_folder;
+    uint64_t object_mib;
     /* What its process does between fork and exec; NULL: setup's user. Its group is killed and
      * removed with the task. */
     const struct task_confinement *confinement;

@@ -47,8 +47,10 @@ struct agent_task {
     char *socket_path;
     char *temporary; /* NULL: the working folder */
     struct task_confinement confinement;
-    char *restore; /* NULL: from the beginning */
-    int memory;    /* of a parameter server, the agent's; -1: none */
+    char *restore;       /* NULL: from the beginning */
+    char *object_folder; /* NULL: none */
+    uint64_t object_mib;
+    int memory; /* of a parameter server, the agent's; -1: none */
     int32_t
         gpu_slot; /* the slot of this host whose GPUs it has, while its process runs; -1: none */
     char *keeper_path; /* where its keeper listens for the next incarnation of this daemon; NULL:

@@ -98,6 +98,23 @@ static cadre_status put_checkpoints(
     return put_text(environment, error, "CADRE_CHECKPOINT_EVERY=%" PRIu64, spec->checkpoint_every);
 }
 
+/* Unless the job names a folder of its own, "" for none. */
+static cadre_status put_object_cache(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error)
+{
+    static const char name[] = "CADRE_CACHE_FOLDER=";
+    for (size_t i = 0; i < environment->count; i++) {
+        if (strncmp(environment->items[i], name, strlen(name)) == 0) {
+            return CADRE_OK;
+        }
+    }
+    if (task->object_folder == NULL) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(put_text(environment, error, "%s%s", name, task->object_folder));
+    return put_text(environment, error, "CADRE_CACHE_MIB=%" PRIu64, task->object_mib);
+}
+
 /* Variables of the daemon that describe this host, set by its operator: where plugin and NCCL
  * are, and NCCL's settings. */
 static const char *const host_names[] = {
@@ -224,6 +241,7 @@ cadre_status environment_of_task(
             agent_environment_put(environment, strdup(task->start.spec.environment[i]), error));
     }
     CADRE_TRY(put_checkpoints(environment, task, error));
+    CADRE_TRY(put_object_cache(environment, task, error));
     CADRE_TRY(put_ps_job(environment, task, error));
     CADRE_TRY(put_gpus(environment, task, error));
     return put_cadre(environment, task, error);

@@ -60,6 +60,7 @@ static void free_task(struct agent_task *task)
     free(task->output);
     free(task->socket_path);
     free(task->restore);
+    free(task->object_folder);
     free(task->temporary);
     free(task->keeper_path);
     free(task);

@@ -14,6 +14,7 @@
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
 #include "worker/host/agent/agent.h"
+#include "worker/host/daemon/objects/object_cache.h"
 #include "worker/host/daemon/options.h"
 
 /* For metrics. */
@@ -59,15 +60,15 @@ struct daemon {
     struct silence *silence;          /* silence.c */
     uint64_t reported_certificate_us; /* the expiry that the coordinator was sent */
     bool ready_file_written;          /* the ready file is ours */
-    uint64_t opened_us; /* the stream */
+    uint64_t opened_us;               /* the stream */
     uint64_t reconnect_us;            /* grows with each failure */
     uv_timer_t reconnect_timer;
     uv_timer_t drain;
     bool resume_waits; /* a call found no coordinator; see retry_when_linked() */
     uv_timer_t retry_timer;
-    uv_timer_t fetch_timer;                  /* of fetch_report.c */
-    uv_timer_t log_timer;                    /* of log_pause.c */
-    uint64_t log_pause_us;                   /* between two messages of short pieces of output */
+    uv_timer_t fetch_timer; /* of fetch_report.c */
+    uv_timer_t log_timer;   /* of log_pause.c */
+    uint64_t log_pause_us;  /* between two messages of short pieces of output */
     void (*on_log_pause)(struct daemon *daemon);
     void (*on_retry)(struct daemon *daemon); /* called when the time has passed */
     const struct link_callbacks *link_callbacks;
@@ -109,6 +110,10 @@ struct daemon {
     bool cache_evict_again;   /* meanwhile */
     bool closes;              /* no work for the pool is begun any more */
     struct cache_check *cache_check;
+    struct object_cache objects; /* where tasks keep blocks of objects */
+    struct file_work object_look;
+    uint64_t object_look_bytes; /* the thread's */
+    uv_timer_t object_timer;
     struct usage_report *usage_report;
 };
 

@@ -76,8 +76,10 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
 static bool is_shared(const struct task_files *task)
 {
     const char *folder = task->spec->checkpoint_folder;
+    const struct agent_start *start = task->start;
     return !object_path_is(folder) &&
-           (folder[0] != '\0' || (task->start->restores && task->start->checkpoint.shared));
+           (folder[0] != '\0' || (start->restores && start->checkpoint.shared &&
+                                     !object_path_is(start->checkpoint.path)));
 }
 
 cadre_status isolate_enter(struct task_files *task, struct cadre_error *error)
@@ -162,6 +164,7 @@ void isolate_empty(const struct task_files *task)
     } else {
         isolation_claim(task->daemon->isolation, task->user.uid);
     }
+    object_cache_take_back(&task->daemon->objects, task->user.uid);
 }
 
 /* Of all tasks of the job that has the uid. */

@@ -5,16 +5,32 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "common/pure/assert.h"
 
-/* Those that count. The others, AWS_PROFILE, AWS_SHARED_CREDENTIALS_FILE, HOME and more, lead to
- * files of the host. */
+#define METADATA_DISABLED "AWS_EC2_METADATA_DISABLED"
+
+/* Those of a job that count. The others, AWS_PROFILE, AWS_SHARED_CREDENTIALS_FILE, HOME and more,
+ * lead to files of the host, and AWS_CONTAINER_CREDENTIALS_FULL_URI and its kin to whatever answers
+ * this daemon. */
 static const char *const names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION",
     "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-    "AWS_CA_BUNDLE", "AWS_EC2_METADATA_DISABLED", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"};
+    "AWS_CA_BUNDLE", METADATA_DISABLED};
+
+/* Where this daemon's own environment says that the host's credentials are. */
+static const char *const host_names[] = {"AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+    METADATA_DISABLED};
+
+static bool host_credentials;
+
+void job_storage_use_host_credentials(bool use)
+{
+    host_credentials = use;
+}
 
 /* The value, if `item` is that variable. */
 static const char *value_of(const char *item, const char *name)
@@ -39,10 +55,21 @@ static bool is_regular(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* The last one counts, as in a task's environment. */
-static const char *find(void *user, const char *name)
+static const char *find_of_host(const char *name)
 {
-    const struct job_storage *storage = user;
+    bool is_of_host = false;
+    for (size_t i = 0; i < CADRE_COUNT_OF(host_names); i++) {
+        is_of_host = is_of_host || strcmp(name, host_names[i]) == 0;
+    }
+    if (host_credentials) {
+        return is_of_host ? getenv(name) : NULL;
+    }
+    return strcmp(name, METADATA_DISABLED) == 0 ? "true" : NULL;
+}
+
+/* The last one counts, as in a task's environment. */
+static const char *find_of_job(const struct job_storage *storage, const char *name)
+{
     const char *found = NULL;
     for (size_t i = 0; i < storage->count; i++) {
         const char *value = value_of(storage->variables[i], name);
@@ -50,6 +77,15 @@ static const char *find(void *user, const char *name)
     }
     bool is_file = strcmp(name, "AWS_CA_BUNDLE") == 0;
     return found == NULL || (is_file && !is_regular(found)) ? NULL : found;
+}
+
+/* Of what both may set, METADATA_DISABLED, either is enough. */
+static const char *find(void *user, const char *name)
+{
+    const char *of_host = find_of_host(name);
+    const char *of_job = find_of_job(user, name);
+    bool disabled = of_host != NULL && strcasecmp(of_host, "true") == 0;
+    return of_job != NULL && !disabled ? of_job : of_host;
 }
 
 static cadre_status copy_variables(
@@ -73,7 +109,8 @@ cadre_status job_storage_open(
     struct job_storage *storage, const struct job_spec *spec, struct cadre_error *error)
 {
     *storage = (struct job_storage){.source = {.find = find, .user = storage}};
-    const struct storage_options options = {.variables = &storage->source, .objects_only = true};
+    const struct storage_options options = {
+        .variables = &storage->source, .objects_only = true, .no_metadata = true};
     cadre_status status = copy_variables(storage, spec, error);
     if (status == CADRE_OK) {
         status = storage_client_open(&options, &storage->client, error);
@@ -81,6 +118,38 @@ cadre_status job_storage_open(
     if (status != CADRE_OK) {
         job_storage_close(storage);
     }
+    return status;
+}
+
+/* The last one counts, as in a task's environment. */
+static const char *value_in(const struct job_spec *spec, const char *name)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < spec->environment_count; i++) {
+        const char *value = value_of(spec->environment[i], name);
+        found = value != NULL && value[0] != '\0' ? value : found;
+    }
+    return found;
+}
+
+cadre_status job_storage_identity(const struct job_spec *spec, const char *otherwise,
+    struct sha256 *ret_hash, struct cadre_error *error)
+{
+    struct sha256_stream *stream = NULL;
+    bool has_keys = value_in(spec, "AWS_ACCESS_KEY_ID") != NULL &&
+                    value_in(spec, "AWS_SECRET_ACCESS_KEY") != NULL;
+    CADRE_TRY(sha256_open(&stream, error));
+    cadre_status status = CADRE_OK;
+    for (size_t i = 0; i < CADRE_COUNT_OF(names) && status == CADRE_OK; i++) {
+        const char *value = value_in(spec, names[i]);
+        value = value != NULL ? value : ""; /* each with its zero byte */
+        status = sha256_add(stream, value, strlen(value) + 1, error);
+    }
+    if (status == CADRE_OK && !has_keys) {
+        status = sha256_add(stream, otherwise, strlen(otherwise) + 1, error);
+    }
+    status = status == CADRE_OK ? sha256_finish(stream, ret_hash, error) : status;
+    sha256_close(stream);
     return status;
 }
 

@@ -19,6 +19,7 @@
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/job_storage.h"
 #include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/removal.h"
@@ -164,11 +165,41 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
         &setup, rpc_loop_uv(daemon->loop), &worker_agent_callbacks, daemon, &daemon->agent, error);
 }
 
+/* ---- what all tasks keep of objects, now and then while some run ---- */
+
+#define OBJECT_LOOK_MS 30000
+
+static void look_in_thread(void *user)
+{
+    struct daemon *daemon = user;
+    daemon->object_look_bytes =
+        object_cache_trim(daemon->objects.folder, daemon->objects.limit_bytes);
+}
+
+static void after_look(void *user)
+{
+    struct daemon *daemon = user;
+    daemon->objects.bytes = daemon->object_look_bytes;
+}
+
+static void on_object_timer(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    bool is_due = daemon->tasks != NULL && daemon->objects.limit_bytes > 0;
+    if (is_due && !daemon->object_look.running && !daemon->closes) {
+        file_work_start(
+            &daemon->object_look, &daemon->file_pool, look_in_thread, after_look, daemon);
+    }
+}
+
 static void start_handles(struct daemon *daemon)
 {
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
     uv_timer_init(loop, &daemon->reconnect_timer);
     uv_timer_init(loop, &daemon->drain);
+    uv_timer_init(loop, &daemon->object_timer);
+    daemon->object_timer.data = daemon;
+    uv_timer_start(&daemon->object_timer, on_object_timer, OBJECT_LOOK_MS, OBJECT_LOOK_MS);
     retry_open(daemon, tasks_retry);
     fetch_report_open(daemon);
     log_pause_open(daemon, logs_ship_all);
@@ -243,10 +274,13 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
     CADRE_TRY(isolate_open(daemon, error));
+    job_storage_use_host_credentials(daemon->options.host_credentials);
     if (!daemon->options.keep_tasks) {
         CADRE_TRY(clear_previous_incarnation(daemon, error));
     }
     CADRE_TRY(cache_open(daemon, error));
+    CADRE_TRY(object_cache_open(&daemon->objects, daemon->options.state_dir,
+        daemon->options.object_cache_limit_bytes, daemon->options.keep_tasks, error));
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     daemon->file_pool.loop = daemon->loop;
@@ -292,6 +326,7 @@ static void close_loop(struct daemon *daemon)
     (void)rpc_loop_run_until(daemon->loop, &daemon->agent_closed, CADRE_TIME_NEVER);
     file_work_pool_wait(&daemon->file_pool);
     cache_check_close(daemon);
+    uv_close((uv_handle_t *)&daemon->object_timer, NULL);
     uv_close((uv_handle_t *)&daemon->reconnect_timer, NULL);
     uv_close((uv_handle_t *)&daemon->drain, NULL);
     retry_close(daemon);
@@ -321,6 +356,7 @@ static void close_daemon(struct daemon *daemon)
     isolation_close(daemon->isolation);
     slot_gpus_close(daemon->gpus);
     free(daemon->blob_dir);
+    object_cache_close(&daemon->objects);
     free(daemon->task_dir);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);

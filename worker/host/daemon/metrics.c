@@ -74,6 +74,10 @@ static void show_counts(const struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_worker_cache_damaged_total", EXPOSITION_COUNTER,
         "Contents that were removed because their bytes did not have their hash.",
         counts->cache_damaged);
+    exposition_one_count(out, "cadre_worker_object_cache_bytes", EXPOSITION_GAUGE,
+        "Blocks of objects that tasks keep here, at the last look.", daemon->objects.bytes);
+    exposition_one_count(out, "cadre_worker_object_cache_limit_bytes", EXPOSITION_GAUGE,
+        "The bound of that; 0: there are none.", daemon->objects.limit_bytes);
     uint64_t free_bytes = 0;
     if (disk_free_bytes(daemon->options.state_dir, &free_bytes)) {
         exposition_one_count(out, "cadre_worker_disk_free_bytes", EXPOSITION_GAUGE,

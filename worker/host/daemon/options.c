@@ -88,6 +88,17 @@ static const struct option_row rows[] = {
         .help = "How often the programs and files that running jobs took from here are compared "
                 "with their hashes; each start of a task does so, too. What is damaged is removed "
                 "and fetched again, and logged."},
+    {ROW(BYTES, "object-cache-limit", object_cache_limit_bytes, "BYTES", "16GiB"),
+        .environment = "CADRE_OBJECT_CACHE_LIMIT", .group = "Object stores",
+        .help = "What tasks read of objects stays here, for the next epoch and the next job that "
+                "has the same keys: so much of it, and an eighth of the disk at most; what was "
+                "used longest ago goes first. 0, or less than 64 MiB: nothing."},
+    {ROW(FLAG, "host-credentials", host_credentials, NULL, "false"),
+        .environment = "CADRE_HOST_CREDENTIALS",
+        .help = "What the daemon itself reads and writes there for jobs whose environment has no "
+                "keys: with the credentials that the metadata service of this instance, or of the "
+                "daemon's container, gives. Each job that runs here can then use them. Without "
+                "this option such a job's tasks do it alone, or it fails."},
     {ROW(DURATION, "grace", grace_us, "TIME", "10s"), .group = "Timing",
         .help = "When the daemon itself ends tasks: their time between SIGTERM and SIGKILL. Before "
                 "that, a daemon that drains gives the coordinator as long to move them elsewhere."},

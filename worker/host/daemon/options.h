@@ -30,7 +30,9 @@ struct worker_options {
     uint64_t log_limit_bytes;
     uint64_t cache_limit_bytes; /* 0: none */
     uint64_t cache_check_us;
-    char *http; /* NULL: no HTTP */
+    bool host_credentials;
+    uint64_t object_cache_limit_bytes; /* 0: none */
+    char *http;                        /* NULL: no HTTP */
     char *ready_file;
     struct rpc_tls_options tls;
     struct log_options log;

@@ -44,6 +44,9 @@ struct task_files;
  * the task's socket. */
 cadre_status launch_open(const struct task_files *task, const char *program, int *ret_listener,
     struct cadre_error *error);
+/* In the thread: the folder where the task may keep blocks of objects, the caller's to free; NULL:
+ * it has none, for which the log has the reason. */
+char *launch_object_folder(const struct task_files *task);
 /* Then, on the loop: starts the task. *listener is the agent's afterwards, and -1, unless the
  * task fails here. */
 void launch_start(struct task_files *task, int *listener);

@@ -237,7 +237,8 @@ static cadre_status find_shared(struct task_files *task, struct cadre_error *err
 {
     const char *path = task->start->checkpoint.path;
     const char *folder = task->start->spec.checkpoint_folder;
-    task->restore_path = path[0] == '/' ? strdup(path) : storage_join(folder, path);
+    task->restore_path =
+        path[0] == '/' || storage_is_object(path) ? strdup(path) : storage_join(folder, path);
     if (task->restore_path == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");

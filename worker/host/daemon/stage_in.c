@@ -180,6 +180,9 @@ static void in_thread(void *user)
         task->stage_in_status = launch_open(
             task, stage_in->files[0].name, &stage_in->staged.listener, &task->stage_in_error);
     }
+    if (task->stage_in_status == CADRE_OK && task->object_folder == NULL) {
+        task->object_folder = launch_object_folder(task);
+    }
     if (task->stage_in_status != CADRE_OK) {
         remove_staged(task);
     }

@@ -34,6 +34,7 @@ struct task_files {
     struct fetch_account fetching;        /* what is reported of all this */
     struct restore *restore;              /* the checkpoint to go on from is being fetched */
     char *restore_path;                   /* the path of its manifest, once it is fetched */
+    char *object_folder;                  /* where it may keep objects; NULL: nowhere */
     uint64_t damaged_step;     /* the checkpoint of this step was found damaged; 0: none was */
     bool staging_in;           /* a thread makes the folders; nothing may be freed */
     unsigned damages;          /* contents were found damaged, so often */

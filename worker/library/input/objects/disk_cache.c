@@ -38,6 +38,10 @@
 /* What has a checksum of its own. */
 #define PIECE_BYTES ((size_t)16 << 10)
 #define PIECES      (DISK_BLOCK_BYTES / PIECE_BYTES)
+#define PIECES_ALL  UINT32_C(0xffff)
+
+/* One of so many reads looks at checksums again, of what was checked before. */
+#define CHECKED_AGAIN 16
 
 struct disk_head {
     char magic[8];
@@ -47,6 +51,8 @@ struct disk_head {
     uint32_t checksum;       /* CRC-32C of the name of the object and this head with 0 here */
     uint32_t pieces[PIECES]; /* of each piece of the bytes; behind the last one 0 */
 };
+
+_Static_assert(PIECES == 16, "a bit each in half of a disk_checked");
 
 static const char magic[8] = {'c', 'a', 'd', 'r', 'e', 'b', 'l', 'k'};
 
@@ -165,15 +171,57 @@ static uint32_t piece_checksum(const void *bytes, size_t size)
     return crc32_iscsi((unsigned char *)bytes, (int)size, 0);
 }
 
-static void set_used(int fd)
+static void set_used(int fd, const struct statx *facts)
 {
-    struct stat facts;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (fstat(fd, &facts) == 0 && now.tv_sec - facts.st_mtim.tv_sec > USED_SECONDS) {
+    if (now.tv_sec - facts->stx_mtime.tv_sec > USED_SECONDS) {
         (void)futimens(fd, NULL);
     }
 }
+
+/* --- what was checked before --- */
+
+/* The upper half of a disk_checked: which file it was, by its number and when it was made, as a
+ * file that takes its place is another one. 0: the file system does not say. */
+static uint32_t identity_of(const struct statx *facts)
+{
+    if ((facts->stx_mask & STATX_BTIME) == 0) {
+        return 0;
+    }
+    uint64_t made = (uint64_t)facts->stx_btime.tv_sec * 1000000000 + facts->stx_btime.tv_nsec;
+    uint64_t mixed =
+        (facts->stx_ino ^ made * UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xD1B54A32D192ED03);
+    return ((uint32_t)(mixed >> 48) | 1) << PIECES;
+}
+
+/* The pieces of these bytes, a bit each. */
+static uint32_t pieces_of(size_t offset, size_t count)
+{
+    size_t first = offset / PIECE_BYTES;
+    size_t end = count > 0 ? (offset + count - 1) / PIECE_BYTES + 1 : first;
+    return (UINT32_C(1) << end) - (UINT32_C(1) << first);
+}
+
+/* Whether all of these pieces were checked, of this file, and are not to be checked again. */
+static bool is_checked(const disk_checked *checked, uint32_t identity, uint32_t pieces)
+{
+    static _Thread_local unsigned reads;
+    uint32_t known = checked != NULL ? atomic_load_explicit(checked, memory_order_relaxed) : 0;
+    return identity != 0 && (known & ~PIECES_ALL) == identity && (pieces & ~known) == 0 &&
+           ++reads % CHECKED_AGAIN != 0;
+}
+
+static void note_checked(disk_checked *checked, uint32_t identity, uint32_t pieces)
+{
+    if (checked != NULL && identity != 0) {
+        uint32_t known = atomic_load_explicit(checked, memory_order_relaxed);
+        known = (known & ~PIECES_ALL) == identity ? known : identity;
+        atomic_store_explicit(checked, known | pieces, memory_order_relaxed);
+    }
+}
+
+/* --- reading --- */
 
 static bool read_exactly(int fd, void *to, size_t bytes)
 {
@@ -188,28 +236,29 @@ static bool read_exactly(int fd, void *to, size_t bytes)
     return true;
 }
 
-/* Opens the file of a block and reads its head; -1: there is none that is sound. */
-static int open_block(const struct disk_cache_key *key, uint64_t number, size_t bytes,
-    char path[PATH_BYTES], struct disk_head *head)
+/* The file of a block; -1: there is none. */
+static int open_block(const struct disk_cache_key *key, uint64_t number, char path[PATH_BYTES],
+    struct statx *ret_facts)
 {
     if (key->text[0] == '\0') {
         return -1;
     }
     snprintf(path, PATH_BYTES, "%s/%s/%" PRIu64, folder, key->text, number);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) {
-        return -1;
-    }
-    bool sound = read_exactly(fd, head, sizeof *head) &&
-                 memcmp(head->magic, magic, sizeof magic) == 0 && head->version == FORMAT_VERSION &&
-                 head->number == number && head->bytes == bytes &&
-                 disk_checksum(key, head) == head->checksum;
-    if (!sound) {
-        unlink(path);
+    if (fd >= 0 &&
+        statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_INO | STATX_BTIME, ret_facts) != 0) {
         close(fd);
         return -1;
     }
     return fd;
+}
+
+static bool read_head(
+    const struct disk_cache_key *key, uint64_t number, size_t bytes, int fd, struct disk_head *head)
+{
+    return read_exactly(fd, head, sizeof *head) && memcmp(head->magic, magic, sizeof magic) == 0 &&
+           head->version == FORMAT_VERSION && head->number == number && head->bytes == bytes &&
+           disk_checksum(key, head) == head->checksum;
 }
 
 /* Reads and checks pieces [first, end) of a block of `bytes`. */
@@ -256,26 +305,38 @@ static bool read_range(
 }
 
 bool disk_cache_read_range(const struct disk_cache_key *key, uint64_t number, size_t bytes,
-    size_t offset, void *to, size_t count)
+    size_t offset, void *to, size_t count, disk_checked *checked)
 {
     char path[PATH_BYTES];
     struct disk_head head;
+    struct statx facts;
     CADRE_ASSERT(offset + count <= bytes && bytes <= DISK_BLOCK_BYTES);
-    CADRE_CLOSE_AT_EXIT int fd = open_block(key, number, bytes, path, &head);
+    CADRE_CLOSE_AT_EXIT int fd = open_block(key, number, path, &facts);
     if (fd < 0) {
         return false;
     }
-    if (!read_range(fd, &head, bytes, offset, to, count)) {
+    uint32_t identity = identity_of(&facts);
+    uint32_t pieces = pieces_of(offset, count);
+    bool good = false;
+    if (is_checked(checked, identity, pieces)) {
+        good = pread(fd, to, count, (off_t)(sizeof head + offset)) == (ssize_t)count;
+    } else {
+        good = read_head(key, number, bytes, fd, &head) &&
+               read_range(fd, &head, bytes, offset, to, count);
+    }
+    if (!good) {
         unlink(path);
         return false;
     }
-    set_used(fd);
+    note_checked(checked, identity, pieces);
+    set_used(fd, &facts);
     return true;
 }
 
-bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes)
+bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes,
+    disk_checked *checked)
 {
-    return disk_cache_read_range(key, number, bytes, 0, to, bytes);
+    return disk_cache_read_range(key, number, bytes, 0, to, bytes, checked);
 }
 
 static bool write_file(const char *path, const struct disk_head *head, const void *bytes)

@@ -12,6 +12,7 @@
 #ifndef CADRE_WORKER_INPUT_OBJECTS_DISK_CACHE_H
 #define CADRE_WORKER_INPUT_OBJECTS_DISK_CACHE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,13 +39,20 @@ void disk_cache_key_make(
 /* What a block has at most. */
 #define DISK_BLOCK_BYTES ((size_t)256 << 10)
 
-/* Reads block `number`, of exactly `bytes` bytes. False: it is not there. */
-bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes);
+/* What the caller has checked of one block, zeroed at first: which pieces, of which file. A piece
+ * of the same file is not checked again but by one read of sixteen, so that a disk that goes bad is
+ * found. */
+typedef _Atomic uint32_t disk_checked;
 
-/* Reads bytes [offset, offset + count) of block `number`, which has `bytes`; of the rest no more
- * than the pieces of 16 KiB that they lie in. */
+/* Reads block `number`, of exactly `bytes` bytes. False: it is not there. `checked` NULL: all of it
+ * is checked. */
+bool disk_cache_read(const struct disk_cache_key *key, uint64_t number, void *to, size_t bytes,
+    disk_checked *checked);
+
+/* Reads bytes [offset, offset + count) of block `number`, which has `bytes`; of the
+ * rest no more than the pieces of 16 KiB that they lie in. */
 bool disk_cache_read_range(const struct disk_cache_key *key, uint64_t number, size_t bytes,
-    size_t offset, void *to, size_t count);
+    size_t offset, void *to, size_t count, disk_checked *checked);
 
 /* Keeps it, as a whole or not at all, and returns whether it is kept. */
 bool disk_cache_write(

@@ -84,7 +84,8 @@ static cadre_status object_fetch_blocks(
     uint64_t missing = 0; /* before block i */
     for (uint64_t i = 0; i < count; i++) {
         char *to = object->memory + (first + i) * OBJECT_BLOCK_BYTES;
-        if (disk_cache_read(&object->disk, first + i, to, bytes_of(object, first + i, 1))) {
+        if (disk_cache_read(&object->disk, first + i, to, bytes_of(object, first + i, 1),
+                &object->blocks[first + i].checked)) {
             CADRE_TRY(object_fetch_remote(object, first + i - missing, missing, error));
             missing = 0;
             mark_on_disk(object, first + i);

@@ -26,6 +26,7 @@ enum block_state { BLOCK_EMPTY = 0, BLOCK_FILLING = 1, BLOCK_READY = 2, BLOCK_ST
 struct object_block {
     _Atomic uint32_t word;
     uint32_t slot; /* of the clock, unless it is empty */
+    disk_checked checked;
 };
 
 /* Blocks of one object that are asked for at once. */

@@ -44,7 +44,7 @@ static bool copy_from_disk(struct object *object, uint64_t offset, void *to, siz
     uint64_t left = object->bytes - number * OBJECT_BLOCK_BYTES;
     bool there = disk_cache_read_range(&object->disk, number,
         left < OBJECT_BLOCK_BYTES ? (size_t)left : OBJECT_BLOCK_BYTES,
-        (size_t)(offset % OBJECT_BLOCK_BYTES), to, bytes);
+        (size_t)(offset % OBJECT_BLOCK_BYTES), to, bytes, &object->blocks[number].checked);
     if (!there) {
         atomic_fetch_and_explicit(
             &object->blocks[number].word, ~BLOCK_ON_DISK, memory_order_relaxed);
