@@ -3,7 +3,6 @@
  * folder. Called by the worker daemon, the coordinator and `cadre run`, in a thread. */
 #include "common/checkpoint/choose.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,13 +13,12 @@
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
 #include "common/checkpoint/content.h"
+#include "common/checkpoint/name.h"
 #include "common/storage/ahead.h"
 #include "common/storage/storage.h"
 
-#define NAME_HEAD   "checkpoint-"
-#define NAME_BYTES  64
-#define TEXT_END    ".json"
-#define TENSORS_END ".safetensors"
+#define TEXT_END    "." CHECKPOINT_TEXT_NAME
+#define TENSORS_END "." CHECKPOINT_TENSORS_NAME
 
 static bool ends_with(const char *path, const char *end)
 {
@@ -39,6 +37,13 @@ void checkpoint_choice_free(struct checkpoint_choice *choice)
 {
     free(choice->path);
     *choice = (struct checkpoint_choice){0};
+}
+
+/* Of a manifest, or of tensors. */
+static bool is_name(const char *name, struct checkpoint_named *ret_named)
+{
+    return checkpoint_name_read(name, CHECKPOINT_TEXT_NAME, 0, ret_named) ||
+           checkpoint_name_read(name, CHECKPOINT_TENSORS_NAME, 0, ret_named);
 }
 
 /* ---- one checkpoint ---- */
@@ -153,21 +158,21 @@ struct search {
 };
 
 /* DATA_LOSS names the file and what is wrong with it. */
-static cadre_status choose_check(
-    const struct search *search, uint64_t position, char **ret_path, struct cadre_error *error)
+static cadre_status choose_check(const struct search *search, const struct checkpoint_named *named,
+    char **ret_path, struct cadre_error *error)
 {
-    char name[NAME_BYTES];
+    char name[CHECKPOINT_NAME_BYTES];
     CADRE_FREE_AT_EXIT char *text = NULL;
     CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
     size_t size = 0;
-    snprintf(name, sizeof name, NAME_HEAD "%" PRIu64 ".json", position);
+    checkpoint_name_write(named->position, named->writer, CHECKPOINT_TEXT_NAME, name);
     CADRE_FREE_AT_EXIT char *path = storage_join(search->folder, name);
     if (path == NULL) {
         return no_memory(error);
     }
     CADRE_TRY(read_manifest(search->client, path, &text, &size, error));
     CADRE_TRY(parse_manifest(path, text, size, &content, error));
-    if (content.position != position) {
+    if (content.position != named->position) {
         return cadre_error_set(
             error, CADRE_DATA_LOSS, "%s is of step %" PRIu64, name, content.position);
     }
@@ -223,61 +228,38 @@ cadre_status checkpoint_check(struct storage_client *client, const char *path,
 /* ---- those of a folder ---- */
 
 struct found {
-    uint64_t *positions;
+    struct checkpoint_named *all;
     size_t count;
     size_t room;
     bool no_memory;
 };
 
-/* "checkpoint-<position>.json", or ".safetensors". */
-static bool is_name(const char *name, uint64_t *ret_position)
-{
-    char text[NAME_BYTES];
-    char tensors[NAME_BYTES];
-    const char *digits = name + strlen(NAME_HEAD);
-    if (strncmp(name, NAME_HEAD, strlen(NAME_HEAD)) != 0 || !isdigit((unsigned char)digits[0])) {
-        return false;
-    }
-    errno = 0;
-    *ret_position = strtoull(digits, NULL, 10);
-    snprintf(text, sizeof text, NAME_HEAD "%" PRIu64 ".json", *ret_position);
-    snprintf(tensors, sizeof tensors, NAME_HEAD "%" PRIu64 ".safetensors", *ret_position);
-    return errno == 0 && (strcmp(name, text) == 0 || strcmp(name, tensors) == 0);
-}
-
-static bool choose_add(struct found *found, uint64_t position)
+static bool choose_add(struct found *found, const struct checkpoint_named *named)
 {
     if (found->count == found->room) {
         size_t room = found->room > 0 ? found->room * 2 : 64;
-        uint64_t *grown = realloc(found->positions, room * sizeof *grown);
+        struct checkpoint_named *grown = realloc(found->all, room * sizeof *grown);
         if (grown == NULL) {
             return false;
         }
-        found->positions = grown;
+        found->all = grown;
         found->room = room;
     }
-    found->positions[found->count++] = position;
+    found->all[found->count++] = *named;
     return true;
-}
-
-static int newest_first(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return left < right ? 1 : left > right ? -1 : 0;
 }
 
 static bool add_entry(void *user, const struct storage_entry *entry)
 {
     struct found *found = user;
     const char *slash = strrchr(entry->path, '/');
-    uint64_t position;
-    bool named = !entry->is_folder && is_name(slash != NULL ? slash + 1 : entry->path, &position);
-    found->no_memory = named && !choose_add(found, position);
+    struct checkpoint_named named;
+    bool is_named = !entry->is_folder && is_name(slash != NULL ? slash + 1 : entry->path, &named);
+    found->no_memory = is_named && !choose_add(found, &named);
     return !found->no_memory;
 }
 
-/* A manifest and its tensors give the same position twice. */
+/* A manifest and its tensors give the same one twice. */
 static cadre_status choose_list(
     const struct search *search, struct found *found, struct cadre_error *error)
 {
@@ -286,12 +268,13 @@ static cadre_status choose_list(
     if (!storage_is_object(folder) && stat(folder, &status) != 0) {
         return cadre_error_errno(error, errno, "cannot read the folder %s", folder);
     }
-    CADRE_TRY(storage_list(search->client, folder, NAME_HEAD, false, add_entry, found, error));
+    CADRE_TRY(
+        storage_list(search->client, folder, CHECKPOINT_NAME_HEAD, false, add_entry, found, error));
     if (found->no_memory) {
         return no_memory(error);
     }
     if (found->count > 0) {
-        qsort(found->positions, found->count, sizeof *found->positions, newest_first);
+        qsort(found->all, found->count, sizeof *found->all, checkpoint_newest_first);
     }
     return CADRE_OK;
 }
@@ -304,8 +287,8 @@ cadre_status checkpoint_exists(
     const struct search search = {.folder = folder};
     cadre_status status = choose_list(&search, &found, &own);
     *ret_exists = status == CADRE_OK && found.count > 0;
-    *ret_position = *ret_exists ? found.positions[0] : 0;
-    free(found.positions);
+    *ret_position = *ret_exists ? found.all[0].position : 0;
+    free(found.all);
     if (status != CADRE_OK && storage_is_object(folder)) {
         *error = own;
         return status;
@@ -320,17 +303,18 @@ static cadre_status choose_choose(const struct search *search, const struct foun
 {
     const char *folder = search->folder;
     for (size_t i = 0; i < found->count; i++) {
-        if (i > 0 && found->positions[i] == found->positions[i - 1]) {
+        const struct checkpoint_named *named = &found->all[i];
+        if (i > 0 && checkpoint_newest_first(named, named - 1) == 0) {
             continue;
         }
-        cadre_status status = choose_check(search, found->positions[i], &choice->path, error);
+        cadre_status status = choose_check(search, named, &choice->path, error);
         if (status == CADRE_OK) {
-            choice->position = found->positions[i];
+            choice->position = named->position;
             return CADRE_OK;
         }
         if (status != CADRE_DATA_LOSS && status != CADRE_UNAVAILABLE) {
-            return cadre_error_wrap(error, status, "the checkpoint of step %" PRIu64 " in %s",
-                found->positions[i], folder);
+            return cadre_error_wrap(
+                error, status, "the checkpoint of step %" PRIu64 " in %s", named->position, folder);
         }
         if ((*ret_suppressed)++ == 0) {
             *first = *error;
@@ -338,7 +322,8 @@ static cadre_status choose_choose(const struct search *search, const struct foun
     }
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "no checkpoint in %s is whole: that of step %" PRIu64 " is damaged (%s)%s", folder,
-        found->positions[0], first->text, *ret_suppressed > 1 ? ", and so are all before it" : "");
+        found->all[0].position, first->text,
+        *ret_suppressed > 1 ? ", and so are all before it" : "");
 }
 
 static cadre_status choose_search(
@@ -365,9 +350,9 @@ static cadre_status choose_search(
         snprintf(ret_choice->note, sizeof ret_choice->note,
             "the checkpoint of step %" PRIu64 " in %.120s is damaged (%.200s)%s: that of step "
             "%" PRIu64 " is taken",
-            found.positions[0], folder, first.text, more, ret_choice->position);
+            found.all[0].position, folder, first.text, more, ret_choice->position);
     }
-    free(found.positions);
+    free(found.all);
     return status;
 }
 

@@ -17,7 +17,7 @@ struct storage_client;
 
 struct checkpoint_choice {
     uint64_t position;
-    char *path; /* of its manifest, <folder>/checkpoint-<position>.json; owned */
+    char *path; /* of its manifest, in the folder; owned */
     /* Which newer one is not whole, what is wrong with it, and which is taken; "": it is the
      * newest. */
     char note[LIMIT_TEXT_BYTES];
@@ -27,7 +27,7 @@ struct checkpoint_choice {
  * checkpoint. */
 bool checkpoint_is_folder(const char *path);
 
-/* Looks through "checkpoint-<step>.json" and ".safetensors", highest step first. NOT_FOUND:
+/* Looks through the manifests and tensors there (name.h), highest step first. NOT_FOUND:
  * there is none; DATA_LOSS: none is whole, with the fault of the newest; PERMISSION_DENIED and
  * RESOURCE_EXHAUSTED end the search, because they do not depend on the checkpoint. Thread-safe. */
 cadre_status checkpoint_choose(

@@ -216,10 +216,11 @@ def test_a_writer_is_killed_in_the_middle_of_an_upload():
                                        info.tasks[0].incarnation > old.incarnation, "the next task")
         proxy.link.bytes_s = 0.0
         cluster.client.wait(job)
-        check_equal(keys_of(bucket, "run/"), ["run/checkpoint-1.json", "run/checkpoint-1.safetensors"], "the objects")
+        start = f"run/checkpoint-1.{task.incarnation + 1}"  # the third writer is in the name
+        check_equal(keys_of(bucket, "run/"), [f"{start}.json", f"{start}.safetensors"], "the objects")
         check_equal(bucket.uploads("run/"), [], "uploads that are left")
-        manifest = json.loads(bucket.get("run/checkpoint-1.json"))
-        check_equal(len(bucket.get("run/checkpoint-1.safetensors")), manifest["file"]["bytes"], "the bytes")
+        manifest = json.loads(bucket.get(f"{start}.json"))
+        check_equal(len(bucket.get(f"{start}.safetensors")), manifest["file"]["bytes"], "the bytes")
 
 
 def here(folder, *command, status=0, **environment):

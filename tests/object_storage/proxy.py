@@ -71,6 +71,7 @@ class Proxy:
         self.clock_ahead_s, self.slow_bytes_s = 0.0, 20000
         self.lock = threading.Lock()
         self.loop = self.thread = self.server = None
+        self.serving = set()  # the loop alone does not keep a task whose two peers are gone
         self.clear_counts()
 
     # --- what was asked for ---
@@ -149,6 +150,8 @@ class Proxy:
     async def serve(self, reader, writer):
         with self.lock:
             self.connections += 1
+        task = asyncio.current_task()
+        self.serving.add(task)
         try:
             await self.link.wait()
             while await self.serve_one(reader, writer):
@@ -156,6 +159,7 @@ class Proxy:
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError):
             pass  # the client went away, or what it sends is no HTTP
         finally:
+            self.serving.discard(task)
             with contextlib.suppress(OSError):
                 writer.close()
 

@@ -14,7 +14,9 @@
  * Each path of checkpoints may be "s3://bucket/key" of an object store, which the program reaches
  * with what Amazon's tools would find: AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID and the
  * others of its environment (of a job: `cadre submit --env`), files in ~/.aws, or the metadata
- * service of its host. A checkpoint is seen there when it is whole, and not before.
+ * service of its host. A checkpoint is seen there when it is whole, and not before. What
+ * another task of a job than the first one writes has its incarnation in the name, as in
+ * checkpoint-120.7.json, so that no task that was replaced writes over what counts.
  *
  * A job that is started from one (`cadre submit --restore`, `cadre run --restore`, by hand
  * CADRE_RESTORE) goes on in the middle of the epoch, with any number of tasks. It finds there all

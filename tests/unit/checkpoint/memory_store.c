@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/pure/object_path.h"
 #include "tests/lib/test.h"
@@ -332,7 +333,6 @@ cadre_status storage_upload_finish(
 cadre_status storage_uploads_clear(struct storage_client *client, const char *start,
     int64_t before_us, uint32_t *ret_count, struct cadre_error *error)
 {
-    (void)before_us; /* all are old here */
     *ret_count = 0;
     CADRE_TRY(enter(client, start, error));
     if (memory_store.uploads_are_not_listed) {
@@ -340,8 +340,9 @@ cadre_status storage_uploads_clear(struct storage_client *client, const char *st
             error, CADRE_PERMISSION_DENIED, "s3:ListBucketMultipartUploads is missing");
     }
     pthread_mutex_lock(&lock);
+    bool wanted = before_us > (int64_t)clock_wall_us(); /* all have just begun here */
     for (size_t i = 0; i < ITEMS; i++) {
-        if (items[i].is_upload && strncmp(items[i].path, start, strlen(start)) == 0) {
+        if (wanted && items[i].is_upload && strncmp(items[i].path, start, strlen(start)) == 0) {
             drop(&items[i]);
             memory_store.uploads--;
             ++*ret_count;

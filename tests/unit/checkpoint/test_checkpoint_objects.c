@@ -16,11 +16,13 @@
 
 static int client_of_job; /* its address is a client's */
 
+static const char *writer = ""; /* ".7": in the names of what is put */
+
 static void put(const char *folder, unsigned step, const char *kind, const void *bytes, size_t size)
 {
     char path[256];
     struct cadre_error error = {0};
-    snprintf(path, sizeof path, "%s/checkpoint-%u.%s", folder, step, kind);
+    snprintf(path, sizeof path, "%s/checkpoint-%u%s.%s", folder, step, writer, kind);
     assert_ok(storage_put(NULL, path, bytes, size, &error), &error);
 }
 
@@ -45,9 +47,9 @@ static struct sha256 put_checkpoint(const char *folder, unsigned step)
     hash_of(bytes, (size_t)BLOCKS * BLOCK, hex);
     int at = snprintf(text, sizeof text,
         "{\"format\": \"cadre-checkpoint\", \"version\": 1, \"position\": %u,"
-        " \"file\": {\"name\": \"checkpoint-%u.safetensors\", \"bytes\": %d, \"sha256\": \"%s\"},"
+        " \"file\": {\"name\": \"checkpoint-%u%s.safetensors\", \"bytes\": %d, \"sha256\": \"%s\"},"
         " \"blocks\": [",
-        step, step, BLOCKS * BLOCK, hex);
+        step, step, writer, BLOCKS * BLOCK, hex);
     for (size_t i = 0; i < BLOCKS; i++) {
         hash_of(bytes + i * BLOCK, BLOCK, hex);
         at += snprintf(text + at, sizeof text - (size_t)at,
@@ -66,6 +68,7 @@ static int clear(void **state)
 {
     (void)state;
     memory_store_clear();
+    writer = "";
     return 0;
 }
 
@@ -96,6 +99,21 @@ static void the_newest_whole_one_is_taken(void **state)
     memory_store_flip(FOLDER "/checkpoint-100.safetensors", 3 * BLOCK + 1);
     assert_chosen(FOLDER, FOLDER "/checkpoint-9.json",
         "block 4 of 5 of checkpoint-100.safetensors does not have its hash): that of step 9");
+}
+
+/* A chief that came later wrote the same step: its is taken, if it is whole. */
+static void two_may_have_written_one_step(void **state)
+{
+    (void)state;
+    put_checkpoint(FOLDER, 9);
+    writer = ".12";
+    put_checkpoint(FOLDER, 9);
+    put(FOLDER, 10, "safetensors", "half", 4);
+    writer = ".3";
+    put_checkpoint(FOLDER, 9);
+    assert_chosen(FOLDER, FOLDER "/checkpoint-9.12.json", "checkpoint-10.12.json is missing");
+    memory_store_flip(FOLDER "/checkpoint-9.12.safetensors", 0);
+    assert_chosen(FOLDER, FOLDER "/checkpoint-9.3.json", "and so are 1 before it");
 }
 
 static void a_bucket_may_be_the_folder(void **state)
@@ -275,9 +293,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, clear, clear)
     const struct CMUnitTest tests[] = {TEST(the_newest_whole_one_is_taken),
-        TEST(a_bucket_may_be_the_folder), TEST(a_file_is_no_folder),
-        TEST(what_may_not_be_read_is_not_damaged), TEST(one_is_checked_with_a_job_s_credentials),
-        TEST(another_one_is_named), TEST(one_is_named_and_copied),
-        TEST(one_that_is_named_and_not_whole), TEST(one_is_chosen_by_its_size)};
+        TEST(two_may_have_written_one_step), TEST(a_bucket_may_be_the_folder),
+        TEST(a_file_is_no_folder), TEST(what_may_not_be_read_is_not_damaged),
+        TEST(one_is_checked_with_a_job_s_credentials), TEST(another_one_is_named),
+        TEST(one_is_named_and_copied), TEST(one_that_is_named_and_not_whole),
+        TEST(one_is_chosen_by_its_size)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

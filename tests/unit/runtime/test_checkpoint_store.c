@@ -227,6 +227,116 @@ static void a_replaced_writer_cannot_end(void **state)
     assert_int_equal(size, LARGE);
 }
 
+/* A training of three steps, of a task that writes under this name. */
+static cadre_strategy *training_of(uint64_t writer, int64_t count, cadre_variable **ret_bytes)
+{
+    cadre_strategy *strategy = fresh(FOLDER);
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
+    checkpointer->writer = writer;
+    checkpointer->kept = 1;
+    snprintf(checkpointer->run, sizeof checkpointer->run, "one run");
+    *ret_bytes = bytes_variable(strategy, count);
+    run_steps(strategy, *ret_bytes, 3);
+    return strategy;
+}
+
+/* The caller's to free. */
+static char *copy_of(const char *name, size_t *ret_size)
+{
+    char path[256];
+    snprintf(path, sizeof path, FOLDER "%s", name);
+    const char *bytes = memory_store_find(path, ret_size);
+    assert_non_null(bytes);
+    char *copy = malloc(*ret_size);
+    assert_non_null(copy);
+    memcpy(copy, bytes, *ret_size);
+    return copy;
+}
+
+/* Under another name than that of the one that goes on. */
+static void what_an_earlier_writer_left_is_cleared(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct storage_upload *dead[3];
+    static const char *const paths[] = {FOLDER "/checkpoint-3.safetensors",
+        FOLDER "/checkpoint-3.5.safetensors", FOLDER "/checkpoint-30.safetensors"};
+    for (size_t i = 0; i < CADRE_COUNT_OF(paths); i++) {
+        assert_ok(storage_upload_begin(NULL, paths[i], &dead[i], &error), &error);
+    }
+    cadre_variable *bytes;
+    cadre_strategy *strategy = training_of(7, LARGE, &bytes);
+    assert_public_ok(cadre_save(strategy, true));
+    cadre_strategy_release(strategy);
+    assert_true(exists("checkpoint-3.7.safetensors"));
+    assert_int_equal(memory_store.uploads, 1); /* of another step */
+    for (size_t i = 0; i < CADRE_COUNT_OF(paths); i++) {
+        storage_upload_abort(dead[i]);
+    }
+}
+
+/* It was replaced, does not know that, and comes to the same step with another state. */
+static void a_replaced_writer_writes_over_nothing(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"/checkpoint-3.7.safetensors", "/checkpoint-3.7.json"};
+    char *published[CADRE_COUNT_OF(names)];
+    size_t sizes[CADRE_COUNT_OF(names)];
+    cadre_variable *bytes;
+    cadre_variable *others;
+    cadre_strategy *new = training_of(7, 8, &bytes);
+    assert_public_ok(cadre_save(new, true));
+    for (size_t i = 0; i < CADRE_COUNT_OF(names); i++) {
+        published[i] = copy_of(names[i], &sizes[i]);
+    }
+    cadre_strategy *old = training_of(0, 16, &others);
+    assert_public_ok(cadre_save(old, true));
+    assert_true(exists("checkpoint-3.json"));
+    for (size_t i = 0; i < CADRE_COUNT_OF(names); i++) {
+        size_t size;
+        char *now = copy_of(names[i], &size);
+        assert_int_equal(size, sizes[i]);
+        assert_memory_equal(now, published[i], size);
+        free(now);
+        free(published[i]);
+    }
+    run_steps(new, bytes, 1);
+    assert_public_ok(cadre_save(new, true));
+    cadre_strategy_release(old);
+    cadre_strategy_release(new); /* what is old has gone by then */
+    assert_true(exists("checkpoint-4.7.json"));
+    assert_false(exists("checkpoint-3.7.json"));
+    assert_false(exists("checkpoint-3.7.safetensors"));
+    assert_false(exists("checkpoint-3.json"));
+    assert_false(exists("checkpoint-3.safetensors"));
+}
+
+static void put_text(const char *name, const char *text)
+{
+    char path[256];
+    struct cadre_error error = {0};
+    snprintf(path, sizeof path, FOLDER "/%s", name);
+    assert_ok(storage_put(NULL, path, text, strlen(text), &error), &error);
+}
+
+/* Tensors without a manifest, of a writer that died between the two. */
+static void what_another_writer_has_written_since_goes(void **state)
+{
+    (void)state;
+    cadre_variable *bytes;
+    put_text("checkpoint-2.safetensors", "of no one that wrote it again");
+    put_text("checkpoint-3.safetensors", "of the first writer");
+    put_text("checkpoint-3.5.safetensors", "of another run");
+    put_text("checkpoint-3.5.json", "{\"run\":\"another\",\"position\":3}");
+    cadre_strategy *strategy = training_of(7, 8, &bytes);
+    assert_public_ok(cadre_save(strategy, true));
+    cadre_strategy_release(strategy);
+    assert_false(exists("checkpoint-3.safetensors"));
+    assert_true(exists("checkpoint-2.safetensors"));
+    assert_true(exists("checkpoint-3.5.safetensors"));
+    assert_true(exists("checkpoint-3.7.safetensors"));
+}
+
 static void one_that_gives_up_leaves_nothing(void **state)
 {
     (void)state;
@@ -349,7 +459,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, clear, clear)
     const struct CMUnitTest tests[] = {TEST(it_is_that_of_files), TEST(damage_is_found),
         TEST(old_ones_are_deleted_and_nothing_else), TEST(what_a_dead_writer_left_is_cleared),
-        TEST(a_replaced_writer_cannot_end), TEST(one_that_gives_up_leaves_nothing),
+        TEST(a_replaced_writer_cannot_end), TEST(what_an_earlier_writer_left_is_cleared),
+        TEST(a_replaced_writer_writes_over_nothing),
+        TEST(what_another_writer_has_written_since_goes), TEST(one_that_gives_up_leaves_nothing),
         TEST(one_that_may_not_list_uploads_writes),
         TEST(a_store_that_cannot_be_written_is_an_error), TEST(a_token_proves_that_it_is_the_same),
         TEST(a_program_goes_on_from_there), TEST(values_go_there_and_come_back)};

@@ -215,6 +215,11 @@ static const char *folder_of(const struct plain *plain)
                                                      : environment->output_folder;
 }
 
+static uint64_t writer_of(const struct plain *plain)
+{
+    return checkpoint_folder_writer(folder_of(plain), plain->environment->incarnation);
+}
+
 static cadre_status write_copy(struct passage *passage, struct checkpoint_copy *copy,
     struct task_part *ret_part, struct cadre_error *error)
 {
@@ -228,7 +233,8 @@ static cadre_status write_copy(struct passage *passage, struct checkpoint_copy *
     CADRE_TRY(name_run(plain, error));
     CADRE_TRY(make_entries(passage->tables, copy, error));
     CADRE_TRY(manifest_plain_make(&about, &copy->manifest, error));
-    CADRE_TRY(checkpoint_write(copy, folder_of(plain), &ret_part->size_bytes, &hash, error));
+    CADRE_TRY(checkpoint_write(
+        copy, folder_of(plain), writer_of(plain), &ret_part->size_bytes, &hash, error));
     memcpy(ret_part->sha256, hash.bytes, sizeof ret_part->sha256);
     return CADRE_OK;
 }
@@ -313,7 +319,7 @@ static cadre_status publish(struct plain *plain, struct task_part *part, struct 
         begin_step(plain); /* so that it is released with the publication */
     }
     if (plain->roster.rank == 0) {
-        checkpoint_name(plain->saves.position, CHECKPOINT_TEXT_NAME, name);
+        checkpoint_name_write(plain->saves.position, writer_of(plain), CHECKPOINT_TEXT_NAME, name);
         part->position = plain->saves.position;
         part->path = name;
         part->shared = plain->environment->checkpoint_folder[0] != '\0';

@@ -57,7 +57,8 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
     CADRE_ASSERT(copy->manifest != NULL);
     struct sha256 hash;
     uint64_t bytes = 0;
-    cadre_status status = checkpoint_write(copy, checkpointer->folder, &bytes, &hash, error);
+    cadre_status status =
+        checkpoint_write(copy, checkpointer->folder, checkpointer->writer, &bytes, &hash, error);
     if (status != CADRE_OK) {
         cadre_error_wrap(error, status, "the checkpoint after %llu steps is missing",
             (unsigned long long)copy->position);
@@ -69,7 +70,7 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
         return error->code;
     }
     char name[CHECKPOINT_NAME_BYTES];
-    checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, name);
+    checkpoint_name_write(copy->position, checkpointer->writer, CHECKPOINT_TEXT_NAME, name);
     pthread_mutex_lock(&checkpointer->lock);
     memcpy(checkpointer->part_path, name, sizeof checkpointer->part_path);
     checkpointer->part = (struct task_part){.position = copy->position,
@@ -446,7 +447,7 @@ static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre
     uint64_t bytes = 0;
     struct sha256 hash;
     bool same = false;
-    checkpoint_name(position, CHECKPOINT_TEXT_NAME, name);
+    checkpoint_name_write(position, 0, CHECKPOINT_TEXT_NAME, name);
     if (!checkpointer->shared &&
         (checkpointer->written == position || is_restored(environment, name))) {
         return CADRE_OK;
@@ -456,7 +457,7 @@ static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre
     const char *folder = environment->output_folder;
     return checkpointer->shared
                ? checkpoint_write_tensors(&checkpointer->copy, folder, error)
-               : checkpoint_write(&checkpointer->copy, folder, &bytes, &hash, error);
+               : checkpoint_write(&checkpointer->copy, folder, 0, &bytes, &hash, error);
 }
 
 cadre_status checkpoint_save(
@@ -499,6 +500,7 @@ cadre_status checkpointer_open(struct cadre_strategy *strategy,
     checkpointer->shared = environment->checkpoint_folder[0] != '\0';
     checkpointer->folder =
         checkpointer->shared ? environment->checkpoint_folder : environment->output_folder;
+    checkpointer->writer = checkpoint_folder_writer(checkpointer->folder, environment->incarnation);
     checkpointer->asked = environment->checkpoints_asked;
     checkpointer->every = environment->checkpoint_every;
     checkpointer->kept = environment->checkpoints_kept;

@@ -62,9 +62,9 @@ cadre_status checkpoint_copy_header(const struct checkpoint_copy *copy, char **r
 /* --- checkpoint_write.c: the file of tensors, then the manifest that names its blocks, so that a
  * manifest that exists has its tensors, whenever the writer dies --- */
 
-/* Any thread, as long as no other uses the copy. Returns the manifest's size and hash, for the
- * report. */
-cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder,
+/* Any thread, as long as no other uses the copy. `writer`: in the names (checkpoint_folder.h).
+ * Returns the manifest's size and hash, for the report. */
+cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder, uint64_t writer,
     uint64_t *ret_manifest_bytes, struct sha256 *ret_manifest_hash, struct cadre_error *error);
 
 /* The file of tensors alone, for people. */

@@ -3,7 +3,6 @@
  * shared folder. checkpoint.c, checkpoint_list.c and checkpoint_probe.c call it. */
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,31 +21,13 @@
 #include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/state/checkpoint/manifest.h"
 
-#define NAME_HEAD       "checkpoint-"
-#define RANDOM_PART     6 /* of mkostemp */
-#define POSITION_MAX    (LIMIT_POSITION - 1)
+#define RANDOM_PART     6                    /* of mkostemp */
 #define STALE_UPLOAD_US INT64_C(86400000000) /* a day */
 #define FOLDER_AT_EXIT  CADRE_CLEANUP(cadre_cleanup_dir)
 
-void checkpoint_name(uint64_t position, const char *kind, char ret_name[CHECKPOINT_NAME_BYTES])
+uint64_t checkpoint_folder_writer(const char *folder, uint64_t incarnation)
 {
-    snprintf(ret_name, CHECKPOINT_NAME_BYTES, NAME_HEAD "%" PRIu64 ".%s", position, kind);
-}
-
-/* Whether `name` is "checkpoint-<position>.<kind>" and then `tail_bytes` more. */
-static bool is_name(const char *name, const char *kind, size_t tail_bytes, uint64_t *ret_position)
-{
-    char whole[CHECKPOINT_NAME_BYTES];
-    if (strncmp(name, NAME_HEAD, strlen(NAME_HEAD)) != 0 || !isdigit(name[strlen(NAME_HEAD)])) {
-        return false;
-    }
-    errno = 0;
-    *ret_position = strtoull(name + strlen(NAME_HEAD), NULL, 10);
-    if (errno != 0 || *ret_position > POSITION_MAX) {
-        return false;
-    }
-    checkpoint_name(*ret_position, kind, whole);
-    return strncmp(name, whole, strlen(whole)) == 0 && strlen(name) == strlen(whole) + tail_bytes;
+    return storage_is_object(folder) ? checkpoint_name_writer(incarnation) : 0;
 }
 
 /* It may be written, and removed. */
@@ -89,11 +70,11 @@ cadre_status checkpoint_folder_check(const char *folder, struct cadre_error *err
 
 static bool is_temporary(const char *name)
 {
-    uint64_t position;
+    struct checkpoint_named named;
     size_t prefix = strlen(CHECKPOINT_FILE_PREFIX);
     return strncmp(name, CHECKPOINT_FILE_PREFIX, prefix) == 0 &&
-           (is_name(name + prefix, CHECKPOINT_TENSORS_NAME, 1 + RANDOM_PART, &position) ||
-               is_name(name + prefix, CHECKPOINT_TEXT_NAME, 1 + RANDOM_PART, &position));
+           (checkpoint_name_read(name + prefix, CHECKPOINT_TENSORS_NAME, 1 + RANDOM_PART, &named) ||
+               checkpoint_name_read(name + prefix, CHECKPOINT_TEXT_NAME, 1 + RANDOM_PART, &named));
 }
 
 /* An upload has no lock. One that began so long ago is taken for a dead writer's, whose ever that
@@ -102,7 +83,7 @@ static void remove_stale_uploads(const char *folder)
 {
     struct cadre_error ignored;
     uint32_t count = 0;
-    CADRE_FREE_AT_EXIT char *start = storage_join(folder, NAME_HEAD);
+    CADRE_FREE_AT_EXIT char *start = storage_join(folder, CHECKPOINT_NAME_HEAD);
     if (start != NULL) {
         (void)storage_uploads_clear(
             NULL, start, (int64_t)clock_wall_us() - STALE_UPLOAD_US, &count, &ignored);
@@ -142,101 +123,162 @@ static bool is_of(const char *folder, const char *name, const char *run, uint64_
            manifest_is_of(text, bytes, run, position);
 }
 
-static int newest_first(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return left < right ? 1 : left > right ? -1 : 0;
-}
-
-struct manifests {
-    uint64_t published;
-    uint64_t *positions;
+struct named_list {
+    struct checkpoint_named *all;
     size_t count;
     size_t room;
-    bool no_memory;
 };
 
-static bool add_manifest(void *user, const struct storage_entry *entry)
+static bool add_named(struct named_list *list, const struct checkpoint_named *named)
 {
-    struct manifests *list = user;
-    const char *slash = strrchr(entry->path, '/');
-    const char *name = slash != NULL ? slash + 1 : entry->path;
-    uint64_t position;
-    if (entry->is_folder || !is_name(name, CHECKPOINT_TEXT_NAME, 0, &position) ||
-        position > list->published) {
-        return true;
-    }
     if (list->count == list->room) {
         size_t room = list->room == 0 ? 64 : list->room * 2;
-        uint64_t *grown = realloc(list->positions, room * sizeof *grown);
+        struct checkpoint_named *grown = realloc(list->all, room * sizeof *grown);
         if (grown == NULL) {
-            list->no_memory = true;
             return false;
         }
-        list->positions = grown;
+        list->all = grown;
         list->room = room;
     }
-    list->positions[list->count++] = position;
+    list->all[list->count++] = *named;
     return true;
 }
 
-/* The positions of all manifests up to `published`, newest first. *ret_positions is the caller's to
- * free, also on failure. */
-static cadre_status list_manifests(const char *folder, uint64_t published, uint64_t **ret_positions,
-    size_t *ret_count, struct cadre_error *error)
+/* What is in the folder, up to a position; newest first. */
+struct folder_names {
+    uint64_t published;
+    struct named_list manifests; /* of whatever run */
+    struct named_list ours;      /* of them */
+    struct named_list tensors;
+    bool no_memory;
+};
+
+static void names_free(struct folder_names *names)
 {
-    struct manifests list = {.published = published};
-    cadre_status status = storage_list(NULL, folder, NAME_HEAD, false, add_manifest, &list, error);
-    *ret_positions = list.positions;
-    *ret_count = list.count;
-    CADRE_TRY(status);
-    if (list.no_memory) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of checkpoints");
+    free(names->manifests.all);
+    free(names->ours.all);
+    free(names->tensors.all);
+}
+
+static bool add_entry(void *user, const struct storage_entry *entry)
+{
+    struct folder_names *names = user;
+    const char *slash = strrchr(entry->path, '/');
+    const char *name = slash != NULL ? slash + 1 : entry->path;
+    struct checkpoint_named named;
+    struct named_list *list = NULL;
+    if (!entry->is_folder && checkpoint_name_read(name, CHECKPOINT_TEXT_NAME, 0, &named)) {
+        list = &names->manifests;
+    } else if (!entry->is_folder &&
+               checkpoint_name_read(name, CHECKPOINT_TENSORS_NAME, 0, &named)) {
+        list = &names->tensors;
     }
-    if (list.count > 0) {
-        qsort(list.positions, list.count, sizeof *list.positions, newest_first);
+    if (list != NULL && named.position <= names->published) {
+        names->no_memory = !add_named(list, &named);
     }
-    return CADRE_OK;
+    return !names->no_memory;
+}
+
+static void sort(struct named_list *list)
+{
+    if (list->count > 0) {
+        qsort(list->all, list->count, sizeof *list->all, checkpoint_newest_first);
+    }
+}
+
+static bool is_of_run(const char *folder, const char *run, const struct checkpoint_named *named)
+{
+    char text[CHECKPOINT_NAME_BYTES];
+    checkpoint_name_write(named->position, named->writer, CHECKPOINT_TEXT_NAME, text);
+    return is_of(folder, text, run, named->position);
+}
+
+/* To be freed, also on failure. */
+static cadre_status list_names(const char *folder, const char *run, uint64_t published,
+    struct folder_names *ret_names, struct cadre_error *error)
+{
+    struct folder_names *names = ret_names;
+    *names = (struct folder_names){.published = published};
+    CADRE_TRY(storage_list(NULL, folder, CHECKPOINT_NAME_HEAD, false, add_entry, names, error));
+    sort(&names->manifests);
+    sort(&names->tensors);
+    for (size_t i = 0; i < names->manifests.count && !names->no_memory; i++) {
+        const struct checkpoint_named *named = &names->manifests.all[i];
+        names->no_memory = is_of_run(folder, run, named) && !add_named(&names->ours, named);
+    }
+    return !names->no_memory ? CADRE_OK
+                             : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                   "no memory for a list of checkpoints");
 }
 
 cadre_status checkpoint_folder_list(const char *folder, const char *run, uint64_t published,
     uint64_t **ret_positions, size_t *ret_count, struct cadre_error *error)
 {
-    size_t count = 0;
-    *ret_positions = NULL;
+    CADRE_CLEANUP(names_free) struct folder_names names;
     *ret_count = 0;
-    cadre_status status = list_manifests(folder, published, ret_positions, &count, error);
-    for (size_t i = 0; status == CADRE_OK && i < count; i++) {
-        char text[CHECKPOINT_NAME_BYTES];
-        uint64_t position = (*ret_positions)[i];
-        checkpoint_name(position, CHECKPOINT_TEXT_NAME, text);
-        if (is_of(folder, text, run, position)) {
-            (*ret_positions)[(*ret_count)++] = position;
+    *ret_positions = NULL;
+    CADRE_TRY(list_names(folder, run, published, &names, error));
+    uint64_t *positions = calloc(names.ours.count + 1, sizeof *positions);
+    if (positions == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of checkpoints");
+    }
+    *ret_positions = positions;
+    for (size_t i = 0; i < names.ours.count; i++) {
+        uint64_t position = names.ours.all[i].position;
+        if (*ret_count == 0 || positions[*ret_count - 1] != position) { /* one of two writers */
+            positions[(*ret_count)++] = position;
         }
     }
-    return status;
+    return CADRE_OK;
+}
+
+static cadre_status remove_kind(const char *folder, const struct checkpoint_named *named,
+    const char *kind, struct cadre_error *error)
+{
+    char name[CHECKPOINT_NAME_BYTES];
+    checkpoint_name_write(named->position, named->writer, kind, name);
+    return checkpoint_file_remove(folder, name, error);
+}
+
+/* Tensors whose writer died before it wrote their manifest, and which another one of the same run
+ * has written since. */
+static cadre_status remove_replaced(
+    const char *folder, const struct folder_names *names, struct cadre_error *error)
+{
+    for (size_t i = 0; i < names->tensors.count; i++) {
+        const struct checkpoint_named *named = &names->tensors.all[i];
+        bool replaced = false;
+        for (size_t k = 0; k < names->ours.count; k++) {
+            replaced = replaced || names->ours.all[k].position == named->position;
+        }
+        for (size_t k = 0; k < names->manifests.count; k++) {
+            replaced = replaced && checkpoint_newest_first(&names->manifests.all[k], named) != 0;
+        }
+        if (replaced) {
+            CADRE_TRY(remove_kind(folder, named, CHECKPOINT_TENSORS_NAME, error));
+        }
+    }
+    return CADRE_OK;
 }
 
 cadre_status checkpoint_folder_prune(const char *folder, const char *run, uint64_t published,
     uint32_t kept, struct cadre_error *error)
 {
     CADRE_ASSERT(kept > 0);
-    CADRE_FREE_AT_EXIT uint64_t *positions = NULL;
-    size_t count = 0;
-    cadre_status status = checkpoint_folder_list(folder, run, published, &positions, &count, error);
-    for (size_t i = kept; status == CADRE_OK && i < count; i++) {
-        char tensors[CHECKPOINT_NAME_BYTES];
-        char text[CHECKPOINT_NAME_BYTES];
-        checkpoint_name(positions[i], CHECKPOINT_TENSORS_NAME, tensors);
-        checkpoint_name(positions[i], CHECKPOINT_TEXT_NAME, text);
-        status = checkpoint_file_remove(folder, tensors, error);
-        if (status == CADRE_OK) {
-            status = checkpoint_file_remove(folder, text, error);
+    CADRE_CLEANUP(names_free) struct folder_names names;
+    CADRE_TRY(list_names(folder, run, published, &names, error));
+    CADRE_TRY(remove_replaced(folder, &names, error));
+    uint32_t positions = 0;
+    for (size_t i = 0; i < names.ours.count; i++) {
+        const struct checkpoint_named *named = &names.ours.all[i];
+        positions += i == 0 || named->position != named[-1].position ? 1 : 0;
+        if (positions > kept) {
+            CADRE_TRY(remove_kind(folder, named, CHECKPOINT_TENSORS_NAME, error));
+            CADRE_TRY(remove_kind(folder, named, CHECKPOINT_TEXT_NAME, error));
         }
     }
-    return status;
+    return CADRE_OK;
 }
 
 /* --- the proof that a folder is shared --- */

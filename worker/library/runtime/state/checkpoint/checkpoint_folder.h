@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The folder of checkpoints, or "s3://bucket/key" of an object store:
- * "checkpoint-<position>.safetensors" and, written after it, "checkpoint-<position>.json". It may
- * have other users: only checkpoints whose manifest has the name of the same run are removed, and
- * unfinished files of dead writers. */
+ * its files are named by common/checkpoint/name.h. It may have other users: only checkpoints whose
+ * manifest has the name of the same run are removed, and unfinished files of dead writers. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 
@@ -11,13 +10,11 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/checkpoint/name.h"
 
-#define CHECKPOINT_NAME_BYTES   64
-#define CHECKPOINT_TENSORS_NAME "safetensors"
-#define CHECKPOINT_TEXT_NAME    "json"
-
-/* "checkpoint-<position>.<kind>". */
-void checkpoint_name(uint64_t position, const char *kind, char ret_name[CHECKPOINT_NAME_BYTES]);
+/* Who is in the names of what a task of this incarnation writes there (common/checkpoint/name.h);
+ * 0: no one. */
+uint64_t checkpoint_folder_writer(const char *folder, uint64_t incarnation);
 
 /* Makes and removes a file; an error when that fails. */
 cadre_status checkpoint_folder_check(const char *folder, struct cadre_error *error);
@@ -26,7 +23,8 @@ cadre_status checkpoint_folder_check(const char *folder, struct cadre_error *err
 void checkpoint_folder_remove_stale(const char *folder);
 
 /* Of the checkpoints of `run` up to position `published` keeps the newest `kept`, removes the
- * others: the tensors first, so that no tensors stay whose run is unknown. */
+ * others: the tensors first, so that no tensors stay whose run is unknown. Of one position also
+ * those go that have no manifest, as their writer died, once another writer has written it. */
 cadre_status checkpoint_folder_prune(const char *folder, const char *run, uint64_t published,
     uint32_t kept, struct cadre_error *error);
 

@@ -20,7 +20,8 @@ struct block_writer {
     struct checkpoint_file out;
     struct manifest_file *file;
     struct sha256_stream *whole;
-    char *pending; /* BLOCK_BYTES: of a block that is not full */
+    uint64_t writer; /* in its name; 0: none */
+    char *pending;   /* BLOCK_BYTES: of a block that is not full */
     size_t pending_bytes;
 };
 
@@ -114,7 +115,7 @@ static cadre_status checkpoint_write_prepare(
     struct manifest_file *file = writer->file;
     size_t header_bytes = 0;
     CADRE_TRY(checkpoint_copy_header(copy, &header, &header_bytes, error));
-    checkpoint_name(copy->position, CHECKPOINT_TENSORS_NAME, file->name);
+    checkpoint_name_write(copy->position, writer->writer, CHECKPOINT_TENSORS_NAME, file->name);
     file->bytes = header_bytes + copy->data_bytes;
     file->blocks = calloc(file->bytes / BLOCK_BYTES + 1, sizeof *file->blocks);
     writer->pending = malloc(BLOCK_BYTES);
@@ -129,8 +130,11 @@ static cadre_status write_out(struct checkpoint_copy *copy, const char *folder,
     struct block_writer *writer, struct cadre_error *error)
 {
     char older[CHECKPOINT_NAME_BYTES];
-    checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, older);
+    char start[CHECKPOINT_NAME_BYTES];
+    checkpoint_name_write(copy->position, writer->writer, CHECKPOINT_TEXT_NAME, older);
+    checkpoint_name_start(copy->position, start);
     CADRE_TRY(checkpoint_file_begin(&writer->out, folder, writer->file->name, error));
+    writer->out.replaced = start; /* of all writers */
     CADRE_TRY(write_blocks(copy, writer, error));
     CADRE_TRY(checkpoint_file_settle(&writer->out, error));
     /* A manifest of that name is not of these tensors. On a full disk it stays. */
@@ -138,23 +142,23 @@ static cadre_status write_out(struct checkpoint_copy *copy, const char *folder,
     return checkpoint_file_end(&writer->out, error);
 }
 
-static cadre_status write_tensors(struct checkpoint_copy *copy, const char *folder,
+static cadre_status write_tensors(struct checkpoint_copy *copy, const char *folder, uint64_t writer,
     struct manifest_file *file, struct cadre_error *error)
 {
-    struct block_writer writer = {.file = file, .out = {.fd = -1}};
-    cadre_status status = checkpoint_write_prepare(copy, &writer, error);
+    struct block_writer blocks = {.file = file, .out = {.fd = -1}, .writer = writer};
+    cadre_status status = checkpoint_write_prepare(copy, &blocks, error);
     if (status == CADRE_OK) {
-        status = write_out(copy, folder, &writer, error);
+        status = write_out(copy, folder, &blocks, error);
     }
-    checkpoint_file_drop(&writer.out);
-    sha256_close(writer.whole);
-    free(writer.pending);
+    checkpoint_file_drop(&blocks.out);
+    sha256_close(blocks.whole);
+    free(blocks.pending);
     return status;
 }
 
 /* --- the manifest --- */
 
-static cadre_status write_text(struct checkpoint_copy *copy, const char *folder,
+static cadre_status write_text(struct checkpoint_copy *copy, const char *folder, uint64_t writer,
     const struct manifest_file *file, uint64_t *ret_bytes, struct sha256 *ret_hash,
     struct cadre_error *error)
 {
@@ -162,7 +166,7 @@ static cadre_status write_text(struct checkpoint_copy *copy, const char *folder,
     char name[CHECKPOINT_NAME_BYTES];
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
-    checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, name);
+    checkpoint_name_write(copy->position, writer, CHECKPOINT_TEXT_NAME, name);
     cadre_status status = manifest_text(copy->manifest, file, &text, &size, error);
     if (status == CADRE_OK) {
         status = sha256_of(text, size, ret_hash, error);
@@ -186,17 +190,18 @@ static cadre_status write_text(struct checkpoint_copy *copy, const char *folder,
     return status;
 }
 
-cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder,
+cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder, uint64_t writer,
     uint64_t *ret_manifest_bytes, struct sha256 *ret_manifest_hash, struct cadre_error *error)
 {
     struct manifest_file file = {.bytes = 0};
     checkpoint_folder_remove_stale(folder);
-    cadre_status status = write_tensors(copy, folder, &file, error);
+    cadre_status status = write_tensors(copy, folder, writer, &file, error);
     if (status == CADRE_OK) {
         status = checkpoint_copy_hash(copy, error);
     }
     if (status == CADRE_OK) {
-        status = write_text(copy, folder, &file, ret_manifest_bytes, ret_manifest_hash, error);
+        status =
+            write_text(copy, folder, writer, &file, ret_manifest_bytes, ret_manifest_hash, error);
     }
     manifest_file_clear(&file);
     return status;
@@ -206,7 +211,7 @@ cadre_status checkpoint_write_tensors(
     struct checkpoint_copy *copy, const char *folder, struct cadre_error *error)
 {
     struct manifest_file file = {.bytes = 0};
-    cadre_status status = write_tensors(copy, folder, &file, error);
+    cadre_status status = write_tensors(copy, folder, 0, &file, error);
     manifest_file_clear(&file);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "common/base/error.h"
 #include "common/model/task_message.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_copy.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpoint/manifest.h"
 
 #define CHECKPOINT_AGREED_MAX 4
@@ -18,8 +19,9 @@ struct checkpointer {
     struct cadre_strategy *strategy;
     const char *folder; /* the environment's */
     bool shared;
-    bool asked;     /* for: by the environment, or the program has saved */
-    uint64_t every; /* 0: only on demand */
+    bool asked;      /* for: by the environment, or the program has saved */
+    uint64_t writer; /* in the names (checkpoint_folder.h); 0: none */
+    uint64_t every;  /* 0: only on demand */
     uint32_t kept;
     char run[MANIFEST_RUN_BYTES]; /* "": not known yet */
     uint64_t restored_at;         /* POSITION_NONE: the state did not come from a checkpoint */
@@ -43,7 +45,7 @@ struct checkpointer {
     uint64_t agreed[CHECKPOINT_AGREED_MAX];
     uint32_t agreed_count;      /* that were added; the newest are kept */
     struct cadre_error failure; /* of a write, that the program has not received; code OK: none */
-    char part_path[64];
+    char part_path[CHECKPOINT_NAME_BYTES];
 };
 
 /* The name of the run: chosen now when there is none. */

@@ -82,7 +82,11 @@ static void clear_uploads(struct checkpoint_file *file)
 {
     uint32_t cleared = 0;
     struct cadre_error ignored;
-    (void)storage_uploads_clear(NULL, file->path, INT64_MAX, &cleared, &ignored);
+    CADRE_FREE_AT_EXIT char *start =
+        file->replaced != NULL ? storage_join(file->folder, file->replaced) : strdup(file->path);
+    if (start != NULL) {
+        (void)storage_uploads_clear(NULL, start, INT64_MAX, &cleared, &ignored);
+    }
 }
 
 static cadre_status add_to_object(

@@ -21,6 +21,8 @@ struct checkpoint_file {
     int fd;             /* -1: none */
     char *temporary;    /* path; NULL: none */
     char *path;
+    const char *replaced;          /* below the folder: what the names of objects begin with whose
+                                    * uploads this one replaces; borrowed; NULL: its own name */
     struct storage_writer *upload; /* of an object; NULL: none */
     uint64_t added;                /* bytes, of an object */
 };
