@@ -172,7 +172,10 @@ static cadre_status read_outputs(const void *data, size_t length, struct wire_ar
         outputs[i] = (cadre_output){
             .path = response.outputs[i].path, .size_bytes = response.outputs[i].size_bytes};
     }
-    *list = (cadre_output_list){.outputs = outputs, .count = response.count, .more = response.more};
+    *list = (cadre_output_list){.outputs = outputs,
+        .count = response.count,
+        .more = response.more,
+        .folder = response.folder};
     *ret_result = list;
     return CADRE_OK;
 }
@@ -284,6 +287,7 @@ static void remember_version(struct cadre_client *client, void *result)
     free(client->version);
     client->version = strdup(version->version);
     client->request_ids = version->request_ids;
+    client->objects = version->objects;
 }
 
 cadre_status cadre_client_version(

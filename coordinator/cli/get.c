@@ -177,6 +177,16 @@ static bool is_wanted(const char *path, const char *wanted)
     return is_beneath(path, wanted) || is_beneath(get_local_path(path), wanted);
 }
 
+/* Where the rest is: what lies in an object store is not fetched. */
+static void point_to_folder(const struct fetch *fetch)
+{
+    char text[RENDER_FOLDER_BYTES];
+    fprintf(stderr, "%s: what the tasks of job %" PRIu64 " leave lies in the object store, at ",
+        fetch->invocation->table->program, fetch->job);
+    terminal_print(stderr, render_outputs_folder(fetch->list->folder, fetch->job, text));
+    fprintf(stderr, "; fetch it from there\n");
+}
+
 static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const char *wanted)
 {
     int code = CLI_DONE;
@@ -194,7 +204,10 @@ static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const c
     if (code == CLI_DONE && fetch->count == 0 && wanted != NULL) {
         return fetch_one(fetch, wanted); /* not among those that are listed, or not there */
     }
-    if (code == CLI_DONE && fetch->count == 0) {
+    if (code == CLI_DONE && list->folder[0] != '\0' && wanted == NULL) {
+        point_to_folder(fetch);
+        code = CLI_FAILED;
+    } else if (code == CLI_DONE && fetch->count == 0) {
         fprintf(stderr, "%s: job %" PRIu64 " left no files\n", fetch->invocation->table->program,
             fetch->job);
     } else if (code == CLI_DONE && list->more && wanted == NULL) {
@@ -244,6 +257,9 @@ static int get_get(const struct invocation *invocation, cadre_client *client, ui
         bool good = options->common.json ? json_print(json_of_outputs(list), stdout)
                                          : render_outputs(list, &text_style, stdout);
         code = good ? CLI_DONE : CLI_FAILED;
+        if (list->folder[0] != '\0') {
+            point_to_folder(&fetch);
+        }
     } else if (list->count == 0 && wanted == NULL) {
         code = fetch_all(&fetch, list, wanted); /* prints that, and makes no folder */
     } else {
