@@ -25,6 +25,7 @@ static void free_task(struct task_files *task)
     free(task->folder);
     free(task->log_incoming);
     free(task->restore_path);
+    free(task->objects);
     free(task);
 }
 

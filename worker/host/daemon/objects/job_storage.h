@@ -2,10 +2,11 @@
  * A client of object stores with the settings and credentials that a job's environment has, and
  * with nothing of this daemon's own but what every process of the host gets from its metadata
  * service. */
-#ifndef CADRE_WORKER_DAEMON_JOB_STORAGE_H
-#define CADRE_WORKER_DAEMON_JOB_STORAGE_H
+#ifndef CADRE_WORKER_DAEMON_OBJECTS_JOB_STORAGE_H
+#define CADRE_WORKER_DAEMON_OBJECTS_JOB_STORAGE_H
 
 #include "common/base/error.h"
+#include "common/base/sha256.h"
 #include "common/model/job.h"
 #include "common/storage/storage.h"
 
@@ -20,6 +21,9 @@ struct job_storage {
  * may not. On success the storage is the caller's to close, and stays where it is meanwhile. */
 cadre_status job_storage_open(
     struct job_storage *storage, const struct job_spec *spec, struct cadre_error *error);
+/* Adds to the hash what decides which object a path names, beside the path: where the store is. */
+cadre_status job_storage_hash_address(
+    const struct job_storage *storage, struct sha256_stream *hash, struct cadre_error *error);
 /* Calls that wait fail soon; any thread. */
 void job_storage_stop(struct job_storage *storage);
 /* Credentials are wiped. A zeroed one is allowed. */
