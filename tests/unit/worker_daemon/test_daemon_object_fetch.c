@@ -3,6 +3,7 @@
  * side, with a store in place of common/storage. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +45,9 @@ static struct {
     bool holds;         /* reads wait until this is false */
     bool stopped;
     unsigned clients;
-    unsigned looks;
-    unsigned reads;
-    unsigned held;
+    atomic_uint looks;
+    atomic_uint reads;
+    atomic_uint held;
 } store = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static cadre_status store_fails(struct cadre_error *error)

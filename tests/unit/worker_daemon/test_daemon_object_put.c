@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files that a task leaves for an object store: the daemon's side, with a store in place of
  * common/storage. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct storage_writer {
 
 static struct {
     cadre_status fails; /* all that is asked */
-    bool stopped;
+    atomic_bool stopped;
     unsigned clients;
     char written[512]; /* "path=bytes " of each object */
     unsigned clears;
