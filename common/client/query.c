@@ -210,7 +210,8 @@ static cadre_status read_outputs(const void *data, size_t length, struct wire_ar
     *list = (cadre_output_list){.outputs = outputs,
         .count = response.count,
         .more = response.more,
-        .stored = {.checkpoints = stored, .count = response.stored_count}};
+        .stored = {.checkpoints = stored, .count = response.stored_count},
+        .folder = response.folder};
     *ret_result = list;
     return CADRE_OK;
 }
@@ -322,6 +323,7 @@ static void remember_version(struct cadre_client *client, void *result)
     free(client->version);
     client->version = strdup(version->version);
     client->request_ids = version->request_ids;
+    client->objects = version->objects;
 }
 
 cadre_status cadre_client_version(

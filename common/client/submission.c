@@ -11,6 +11,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "common/pure/object_path.h"
 #include "common/wire/check.h"
 
 #define RESTARTS_DEFAULT 3
@@ -24,6 +25,13 @@ static const char *last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+/* How many bytes of a path a sentence shows: what follows a "?" in a URL may be a signature. */
+static int shown_bytes(const char *path, size_t most)
+{
+    size_t length = object_url_shown(path);
+    return (int)(length < most ? length : most);
 }
 
 /* ---- contents ---- */
@@ -78,6 +86,26 @@ static cadre_status hash_file(struct submission *submission, const char *what, c
     return add_content(submission, path, &hash, size_bytes, error);
 }
 
+/* An object, which workers fetch. */
+static cadre_status describe_object(
+    const cadre_file *file, const char *name, struct job_file *ret_file, struct cadre_error *error)
+{
+    struct sha256 hash;
+    const char *fault = check_url(file->path);
+    if (fault != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "file %.*s %s",
+            shown_bytes(file->path, 200), file->path, fault);
+    }
+    CADRE_TRY(sha256_of(file->path, strlen(file->path), &hash, error));
+    *ret_file = (struct job_file){.name = name, .url = file->path};
+    if (file->version != NULL && file->version[0] != '\0') {
+        ret_file->version = file->version;
+        ret_file->size_bytes = file->size_bytes;
+    }
+    memcpy(ret_file->sha256, hash.bytes, sizeof ret_file->sha256);
+    return CADRE_OK;
+}
+
 static cadre_status hash_program_file(struct submission *submission,
     const cadre_submit_options *options, struct job_spec *spec, struct cadre_error *error)
 {
@@ -95,12 +123,13 @@ static cadre_status check_file_name(const char *path, const char *name, struct c
 {
     cadre_status status = file_name_check(name, error);
     if (status != CADRE_OK) {
-        return cadre_error_wrap(error, status, "file %.200s: its name in the working folder", path);
+        return cadre_error_wrap(error, status, "file %.*s: its name in the working folder",
+            shown_bytes(path, 200), path);
     }
     if (strlen(name) >= LIMIT_FILE_NAME_BYTES) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "file %.200s: its name in the working folder has %zu bytes, over the limit of %d", path,
-            strlen(name), LIMIT_FILE_NAME_BYTES - 1);
+            "file %.*s: its name in the working folder has %zu bytes, over the limit of %d",
+            shown_bytes(path, 200), path, strlen(name), LIMIT_FILE_NAME_BYTES - 1);
     }
     return CADRE_OK;
 }
@@ -137,14 +166,14 @@ static cadre_status check_clashes(
     const char *other = submission_path_of(options, spec, second);
     if (strcmp(first, second) == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.150s and %.150s would both be %.100s in the working folder (the program counts "
+            "%.*s and %.*s would both be %.100s in the working folder (the program counts "
             "too): give one another name",
-            one, other, first);
+            shown_bytes(one, 150), one, shown_bytes(other, 150), other, first);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%.150s would be the file %.100s in the working folder, and that is also the folder of "
-        "%.150s, as %.100s: give one another name",
-        one, first, other, second);
+        "%.*s would be the file %.100s in the working folder, and that is also the folder of "
+        "%.*s, as %.100s: give one another name",
+        shown_bytes(one, 150), one, first, shown_bytes(other, 150), other, second);
 }
 
 /* Names are checked before any file is read: hashing may take long. */
@@ -154,6 +183,11 @@ static cadre_status hash_files(struct submission *submission, const cadre_submit
     for (size_t i = 0; i < options->file_count; i++) {
         const cadre_file *file = &options->files[i];
         const char *path = file->path != NULL ? file->path : "";
+        if (file->name == NULL && path[object_url_shown(path)] != '\0') {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "file %.*s: what follows the path of this URL is no name: give the file one",
+                shown_bytes(path, 200), path);
+        }
         files[i].name = file->name != NULL ? file->name : last_part(path);
         CADRE_TRY(check_file_name(path, files[i].name, error));
     }
@@ -161,8 +195,13 @@ static cadre_status hash_files(struct submission *submission, const cadre_submit
     spec->file_count = options->file_count;
     CADRE_TRY(check_clashes(options, spec, error));
     for (size_t i = 0; i < options->file_count; i++) {
-        CADRE_TRY(
-            hash_file(submission, "file", options->files[i].path, files[i].name, &files[i], error));
+        const cadre_file *file = &options->files[i];
+        if (file->path != NULL && object_url_is(file->path)) {
+            CADRE_TRY(describe_object(file, files[i].name, &files[i], error));
+            submission->has_objects = true;
+        } else {
+            CADRE_TRY(hash_file(submission, "file", file->path, files[i].name, &files[i], error));
+        }
     }
     return CADRE_OK;
 }
@@ -330,6 +369,32 @@ static cadre_status check_checkpoint_folder(
     return CADRE_OK;
 }
 
+/* Without slashes at its end, so that what is shown of it is the path of an object. */
+static cadre_status copy_outputs_folder(
+    const cadre_submit_options *options, char **ret_folder, struct cadre_error *error)
+{
+    const char *folder = options->outputs_folder != NULL ? options->outputs_folder : "";
+    size_t length = strlen(folder);
+    while (length > 0 && folder[length - 1] == '/') {
+        length--;
+    }
+    *ret_folder = strndup(folder, length);
+    return *ret_folder != NULL ? CADRE_OK : no_memory(error);
+}
+
+static cadre_status check_outputs(const cadre_submit_options *options, struct cadre_error *error)
+{
+    const char *folder = options->outputs_folder;
+    const char *wrong = folder != NULL && folder[0] != '\0' ? check_outputs_folder(folder) : NULL;
+    if (wrong != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "outputs folder \"%.200s\" %s: outputs go to s3://BUCKET/KEY, or to the coordinator, "
+            "which is the default",
+            folder, wrong);
+    }
+    return CADRE_OK;
+}
+
 /* The coordinator's own check of a JobSpec: what passes it here is not refused after a long
  * upload. */
 static cadre_status check_packed(const struct submission *submission, struct cadre_error *error)
@@ -369,6 +434,9 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     CADRE_TRY(check_environment_entries(options, error));
     CADRE_TRY(check_checkpoint_folder(options, error));
     CADRE_TRY(check_restore(options, error));
+    CADRE_TRY(check_outputs(options, error));
+    CADRE_FREE_AT_EXIT char *outputs_folder = NULL;
+    CADRE_TRY(copy_outputs_folder(options, &outputs_folder, error));
     choose_name(options, default_name);
     struct ps_job ps_job = ps_job_of(options);
     struct job_spec spec = {.has_request_id = true,
@@ -388,6 +456,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .checkpoint_every = options->checkpoint_every,
         .checkpoints_kept = options->checkpoints_kept,
         .checkpoint_folder = options->checkpoint_folder != NULL ? options->checkpoint_folder : "",
+        .outputs_folder = outputs_folder,
         .restore_from = {options->restore_from},
         .restore_step = options->restore_step,
         .replicas = options->replicas,
@@ -412,6 +481,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "the kernel gives no random bytes for a submission's id");
     }
+    ret_submission->has_objects = spec.outputs_folder[0] != '\0';
     CADRE_TRY(hash_program_file(ret_submission, options, &spec, error));
     CADRE_TRY(hash_files(ret_submission, options, files, &spec, error));
     CADRE_TRY(wire_pack_job_spec(&spec, &ret_submission->spec, error));

@@ -19,6 +19,7 @@ struct submission {
     struct wire_buffer spec; /* JobSpec */
     struct content *contents;
     size_t content_count; /* each hash once; the program's is the first */
+    bool has_objects;     /* files that workers fetch, or outputs that they write there */
 };
 
 /* Reads and hashes program and files, draws the request id, and checks everything by the

@@ -337,6 +337,12 @@ static cadre_status client_start(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to prepare a job");
     }
     CADRE_TRY(submission_open(options, &submit->submission, error));
+    if (submit->submission.has_objects && !submit->base.client->objects) {
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            "the coordinator at %s has version %s, which knows neither files that workers fetch "
+            "from an object store nor outputs that they write to one: upgrade the coordinator",
+            rpc_endpoints_address(submit->base.client->endpoints), submit->base.client->version);
+    }
     return ask_missing(submit, error);
 }
 

@@ -113,6 +113,7 @@ json_t *json_of_job(const cadre_job *job)
     json_object_set_new(json, "wait", of_wait(&job->wait));
     json_object_set_new(json, "generation", json_number(job->generation));
     json_object_set_new(json, "checkpoint", json_text(job->checkpoint));
+    json_object_set_new(json, "outputs_folder", json_text(job->outputs_folder));
     json_object_set_new(
         json, "progress", job->has_progress ? of_progress(&job->progress) : json_null());
     if (job->servers > 0) {

@@ -77,6 +77,19 @@ struct output_chunk {
     size_t byte_count;
 };
 
+/* Agents.SettleFile: which bytes an object among a job's files has, for all its tasks. */
+struct settled_file {
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    uint64_t size_bytes;
+    const char *version; /* its ETag; "": the store gives none */
+};
+
+struct settle_file_request {
+    struct task_ref task;
+    uint32_t file;             /* its index in job_spec.files */
+    struct settled_file found; /* what this worker fetched */
+};
+
 struct list_outputs_response {
     const struct output_info
         *outputs; /* sorted by path, "<slot>/<path>"; at most LIMIT_OUTPUTS_LISTED */
@@ -85,7 +98,8 @@ struct list_outputs_response {
     /* Checkpoints that lie in an object store, oldest first; at most LIMIT_STORED_LISTED. */
     const struct checkpoint_ref *stored;
     size_t stored_count;
-    const char *store; /* their folder, "s3://bucket/key"; "": none */
+    const char *store;  /* their folder, "s3://bucket/key"; "": none */
+    const char *folder; /* the job's outputs_folder: what its tasks left is there; "": none */
 };
 
 struct get_output_request {
@@ -274,6 +288,7 @@ struct version_response {
     uint64_t jobs_live;
     uint64_t workers;
     bool request_ids; /* a Submit may be repeated with the same id */
+    bool objects;     /* a spec may have files with a url, and an outputs_folder */
 };
 
 #endif

@@ -51,13 +51,22 @@ static inline bool job_limits_any(const struct job_limits *limits)
            limits->time_limit_us > 0;
 }
 
-/* A file that travels by content. */
+/* A file that travels by content, or an object that each worker daemon fetches itself. */
 struct job_file {
-    const char *name; /* relative path in the task's working folder */
-    uint8_t sha256[LIMIT_SHA256_BYTES];
+    const char *name;                   /* relative path in the task's working folder */
+    uint8_t sha256[LIMIT_SHA256_BYTES]; /* of an object no content's: see the .proto file */
     uint64_t size_bytes;
     bool executable;
+    const char *url; /* "s3://bucket/key", "https://host/path"; "": it travels by content */
+    /* Of an object, its ETag when the job was submitted, and then size_bytes is its size; "": the
+     * submitter could not read it, or the store gives none. */
+    const char *version;
 };
+
+static inline bool job_file_is_object(const struct job_file *file)
+{
+    return file->url != NULL && file->url[0] != '\0';
+}
 
 /* A published checkpoint: readable without the host that wrote it. */
 struct checkpoint_ref {
@@ -111,6 +120,9 @@ struct job_spec {
     uint32_t gpus; /* that the slot of each task has at least; 0: any slot will do */
     struct job_limits limits;
     bool terminal; /* each task's standard output and error are one pseudo-terminal */
+    /* "s3://bucket/key": what tasks leave is written there by their daemons, as
+     * FOLDER/<job>/<slot>/<path>; "": in the coordinator. */
+    const char *outputs_folder;
     /* Drawn by the client: a submission with the id of a job is that job's, repeated. */
     bool has_request_id;
     uint8_t request_id[LIMIT_REQUEST_ID_BYTES];
@@ -263,6 +275,7 @@ struct job_info {
     size_t task_count;
     const struct shards_report *shards;
     size_t shards_count;
+    const char *outputs_folder; /* as in the spec */
 };
 
 struct worker_info {

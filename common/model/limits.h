@@ -10,6 +10,7 @@
 #define LIMIT_SLOTS_PER_WORKER  1024
 #define LIMIT_NAME_BYTES        128  /* job, worker, dataset, metric names */
 #define LIMIT_FILE_NAME_BYTES   1024 /* a relative path; components up to 255 */
+#define LIMIT_URL_BYTES         4096 /* of an object; one that is signed is long */
 #define LIMIT_ARGUMENTS         1024
 #define LIMIT_ARGUMENT_BYTES    (64 * 1024) /* one argument or NAME=value */
 #define LIMIT_FILES_PER_JOB     4096

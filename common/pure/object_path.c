@@ -59,6 +59,40 @@ const char *object_path_fault(const char *path)
     return strlen(key) <= OBJECT_KEY_BYTES ? NULL : "has a key of over 1,024 bytes";
 }
 
+static bool is_web(const char *path)
+{
+    return strncmp(path, "https://", 8) == 0 || strncmp(path, "http://", 7) == 0;
+}
+
+bool object_url_is(const char *path)
+{
+    return object_path_is(path) || is_web(path);
+}
+
+size_t object_url_shown(const char *path)
+{
+    return is_web(path) ? strcspn(path, "?#") : strlen(path);
+}
+
+const char *object_url_fault(const char *path)
+{
+    if (object_path_is(path)) {
+        const char *fault = object_path_fault(path);
+        bool is_folder = path[strlen(path) - 1] == '/';
+        return fault == NULL && is_folder ? "names a folder: an object is s3://BUCKET/KEY" : fault;
+    }
+    const char *host = strstr(path, "://") + 3;
+    if (host[0] == '/' || host[strcspn(host, "/?#")] != '/') {
+        return "names no host and path: write https://HOST/PATH";
+    }
+    for (const char *at = path; *at != '\0'; at++) {
+        if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f) {
+            return "has spaces, control characters or letters beyond ASCII: encode them as %20";
+        }
+    }
+    return NULL;
+}
+
 const char *object_folder_fault(const char *path)
 {
     const char *key;

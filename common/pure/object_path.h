@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The form of "s3://bucket/key": what can be the name of an object, for those that check a path
- * and do not open it (messages, options). */
+ * and do not open it (messages, options); and of URLs whose objects are read alone. */
 #ifndef CADRE_PURE_OBJECT_PATH_H
 #define CADRE_PURE_OBJECT_PATH_H
 
@@ -22,8 +22,19 @@ const char *object_bucket_fault(const char *bucket, size_t length);
  * is wrong with it, as the end of a sentence ("has no key ..."). UTF-8 is not looked at. */
 const char *object_path_fault(const char *path);
 
-/* The same of a folder: what the names of objects begin with, "s3://bucket/key". The key may be
- * missing, and is OBJECT_FOLDER_RESERVE bytes shorter than the longest. */
+/* Whether it names an object of a store or one at a URL: it begins with "s3://", "https://", or,
+ * for tests, "http://". */
+bool object_url_is(const char *path);
+
+/* Of such a one, which is to be read. NULL: it can be; else what is wrong with it, as above. */
+const char *object_url_fault(const char *path);
+
+/* The length of what may be shown: all of it but what follows a "?" or "#" in a URL, which may be a
+ * signature. */
+size_t object_url_shown(const char *path);
+
+/* As object_path_fault, of a folder: what the names of objects begin with, "s3://bucket/key". The
+ * key may be missing, and is OBJECT_FOLDER_RESERVE bytes shorter than the longest. */
 const char *object_folder_fault(const char *path);
 
 #endif

@@ -10,18 +10,12 @@
 #include "common/base/utf8.h"
 #include "common/pure/object_path.h"
 
-static bool starts_with(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 static enum storage_kind kind_of(const char *path)
 {
     if (object_path_is(path)) {
         return STORAGE_S3;
     }
-    bool is_web = starts_with(path, "https://") || starts_with(path, "http://");
-    return is_web ? STORAGE_WEB : STORAGE_FILE;
+    return object_url_is(path) ? STORAGE_WEB : STORAGE_FILE;
 }
 
 bool storage_is_object(const char *path)
@@ -135,6 +129,5 @@ char *storage_join(const char *folder, const char *name)
 
 char *storage_shown_path(const char *path)
 {
-    size_t length = kind_of(path) == STORAGE_WEB ? strcspn(path, "?#") : strlen(path);
-    return fault_point("storage.memory") ? NULL : strndup(path, length);
+    return fault_point("storage.memory") ? NULL : strndup(path, object_url_shown(path));
 }

@@ -99,6 +99,7 @@ static void view_job(const struct job_info *info, cadre_job_metric *metrics, cad
         .time_limit_us = info->limits.time_limit_us,
         .verified_position = info->verified_position,
         .verified_digest = info->verified_digest,
+        .outputs_folder = info->outputs_folder != NULL ? info->outputs_folder : "",
         .wait = {.task = info->wait.slot,
             .worker = info->wait.waited_us > 0 ? info->wait.worker : "",
             .waited_us = info->wait.waited_us}};

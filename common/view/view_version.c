@@ -14,7 +14,8 @@ cadre_coordinator_version *view_version_new(
             .started_us = response->started_us,
             .jobs_live = response->jobs_live,
             .workers = response->workers,
-            .request_ids = response->request_ids};
+            .request_ids = response->request_ids,
+            .objects = response->objects};
     }
     return version;
 }

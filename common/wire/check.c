@@ -98,6 +98,20 @@ const char *check_folder(const char *path)
     return check_printable(path);
 }
 
+const char *check_outputs_folder(const char *path)
+{
+    return object_path_is(path) ? check_folder(path) : "is not s3://BUCKET/KEY";
+}
+
+const char *check_url(const char *url)
+{
+    if (!object_url_is(url)) {
+        return "begins neither with s3:// nor with https://";
+    }
+    const char *fault = object_url_fault(url);
+    return fault != NULL ? fault : check_printable(url);
+}
+
 /* By bytes, but "/" before all others: the files of a folder follow the folder's name directly. */
 static int compare_paths(const void *a, const void *b)
 {

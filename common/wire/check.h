@@ -23,6 +23,11 @@ const char *check_folder(const char *path);
 
 /* "s3://bucket/key" without control characters. */
 const char *check_object(const char *path);
+/* "s3://bucket/key" without control characters; the key may be missing. */
+const char *check_outputs_folder(const char *path);
+
+/* An object: "s3://bucket/key", "https://host/path", or "http://host/path". */
+const char *check_url(const char *url);
 
 /* Two of `names` that cannot both be files of one folder: equal ones, or one that would be the
  * other's folder. Sorts `names`. False: there are none. O(n log n). */

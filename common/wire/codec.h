@@ -103,6 +103,8 @@ const char *decode_manifest(struct decoder *decoder, const char *field, char *va
 const char *decode_manifest_or_empty(struct decoder *decoder, const char *field, char *value);
 /* An absolute one, or "". */
 const char *decode_folder_or_empty(struct decoder *decoder, const char *field, char *value);
+const char *decode_outputs_folder_or_empty(struct decoder *decoder, const char *field, char *value);
+const char *decode_url_or_empty(struct decoder *decoder, const char *field, char *value);
 /* Any UTF-8. */
 const char *decode_argument(struct decoder *decoder, const char *field, char *value);
 /* An entry of the environment: NAME=value; an error shows the name alone. */

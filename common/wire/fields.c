@@ -237,3 +237,19 @@ const char *decode_folder_or_empty(struct decoder *decoder, const char *field, c
     }
     return decode_string(decoder, field, value, LIMIT_FILE_NAME_BYTES, check_folder);
 }
+
+const char *decode_outputs_folder_or_empty(struct decoder *decoder, const char *field, char *value)
+{
+    if (value == protobuf_c_empty_string) {
+        return "";
+    }
+    return decode_string(decoder, field, value, LIMIT_FILE_NAME_BYTES, check_outputs_folder);
+}
+
+const char *decode_url_or_empty(struct decoder *decoder, const char *field, char *value)
+{
+    if (value == protobuf_c_empty_string) {
+        return "";
+    }
+    return decode_string(decoder, field, value, LIMIT_URL_BYTES, check_url);
+}

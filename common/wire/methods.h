@@ -13,6 +13,7 @@
 #define METHOD_AGENTS_MISSING_BLOBS "/cadre.v1.Agents/MissingBlobs"
 #define METHOD_AGENTS_PUT_BLOB      "/cadre.v1.Agents/PutBlob"
 #define METHOD_AGENTS_PUT_OUTPUT    "/cadre.v1.Agents/PutOutput"
+#define METHOD_AGENTS_SETTLE_FILE   "/cadre.v1.Agents/SettleFile"
 
 #define METHOD_JOBS_SUBMIT        "/cadre.v1.Jobs/Submit"
 #define METHOD_JOBS_GET           "/cadre.v1.Jobs/Get"
@@ -52,6 +53,7 @@ enum method_shape {
     X(METHOD_AGENTS_MISSING_BLOBS, METHOD_UNARY)                                                   \
     X(METHOD_AGENTS_PUT_BLOB, METHOD_CLIENT_STREAM)                                                \
     X(METHOD_AGENTS_PUT_OUTPUT, METHOD_CLIENT_STREAM)                                              \
+    X(METHOD_AGENTS_SETTLE_FILE, METHOD_UNARY)                                                     \
     X(METHOD_JOBS_SUBMIT, METHOD_UNARY)                                                            \
     X(METHOD_JOBS_GET, METHOD_UNARY)                                                               \
     X(METHOD_JOBS_LIST, METHOD_UNARY)                                                              \

@@ -87,6 +87,20 @@ ROWS(OutputChunk) = {
 };
 TABLE_WITH(OutputChunk, output_chunk, .limit_bytes = LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
 
+ROWS(SettledFile) = {
+    BYTES(SettledFile, sha256),
+    NUMBER(SettledFile, size_bytes, 0, LIMIT_BLOB_BYTES),
+    TEXT(SettledFile, version, decode_name_or_empty),
+};
+TABLE_WITH(SettledFile, settled_file, .limit_bytes = LIMIT_FRAME_BYTES);
+
+ROWS(SettleFileRequest) = {
+    MESSAGE(SettleFileRequest, task, TaskRef),
+    NUMBER(SettleFileRequest, file, 0, LIMIT_FILES_PER_JOB - 1),
+    MESSAGE(SettleFileRequest, found, SettledFile),
+};
+TABLE_WITH(SettleFileRequest, settle_file_request, .limit_bytes = LIMIT_FRAME_BYTES);
+
 WIRE_MODEL(OutputInfo, struct output_info);
 
 ROWS(OutputInfo) = {
@@ -100,6 +114,7 @@ ROWS(ListOutputsResponse) = {
     BOOL(ListOutputsResponse, more),
     MESSAGES(ListOutputsResponse, stored, CheckpointRef, stored, stored_count, LIMIT_STORED_LISTED),
     TEXT(ListOutputsResponse, store, decode_folder_or_empty),
+    TEXT(ListOutputsResponse, folder, decode_outputs_folder_or_empty),
 };
 TABLE_WITH(ListOutputsResponse, list_outputs_response, .limit_bytes = LIMIT_FRAME_BYTES);
 
@@ -169,5 +184,6 @@ ROWS(VersionResponse) = {
     COPY(VersionResponse, jobs_live),
     COPY(VersionResponse, workers),
     BOOL(VersionResponse, request_ids),
+    BOOL(VersionResponse, objects),
 };
 TABLE_WITH(VersionResponse, version_response, .limit_bytes = LIMIT_FRAME_BYTES);

@@ -56,6 +56,8 @@ ROWS(JobFile) = {
     NUMBER(JobFile, size_bytes, 0, LIMIT_BLOB_BYTES),
     BOOL(JobFile, executable),
     BYTES(JobFile, sha256),
+    TEXT(JobFile, url, decode_url_or_empty),
+    TEXT(JobFile, version, decode_name_or_empty),
 };
 static TABLE(JobFile, job_file);
 
@@ -114,10 +116,20 @@ static void check_restore(struct decoder *decoder, const struct job_spec *spec)
     }
 }
 
+/* Of a program more is known before it is fetched: whether it is executable, for one. */
+static void check_program(struct decoder *decoder, const struct job_spec *spec)
+{
+    if (job_file_is_object(&spec->program)) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "program",
+            "has a url: only files may be objects that workers fetch themselves");
+    }
+}
+
 static void spec_after_take(struct decoder *decoder, const void *wire, void *model)
 {
     (void)wire;
     check_restore(decoder, model);
+    check_program(decoder, model);
     check_ps_job(decoder, model);
     check_files(decoder, model);
 }
@@ -146,6 +158,7 @@ ROWS(JobSpec) = {
     POSITION(JobSpec, checkpoint_every),
     NUMBER(JobSpec, checkpoints_kept, 0, LIMIT_CHECKPOINTS_KEPT),
     TEXT(JobSpec, checkpoint_folder, decode_folder_or_empty),
+    TEXT(JobSpec, outputs_folder, decode_outputs_folder_or_empty),
     COPY_AS(JobSpec, restore_from, restore_from.n),
     POSITION(JobSpec, restore_step),
     MESSAGE_IF(JobSpec, restore_checkpoint, CheckpointRef, has_restore_checkpoint),
@@ -245,6 +258,7 @@ ROWS(JobInfo) = {
     COPY(JobInfo, verified_digest),
     COPY(JobInfo, generation),
     TEXT(JobInfo, checkpoint, decode_path_or_empty),
+    TEXT(JobInfo, outputs_folder, decode_outputs_folder_or_empty),
     SIGNED(JobInfo, exit_code, 0, 255),
     MESSAGE_OR_NONE(JobInfo, ps_job, PsJob),
     MESSAGE_OR_NONE(JobInfo, limits, JobLimits),

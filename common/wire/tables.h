@@ -57,6 +57,8 @@ WIRE_TABLE(BlobList, struct blob_list);
 WIRE_TABLE(BlobChunk, struct blob_chunk);
 WIRE_TABLE(GetBlobRequest, struct get_blob_request);
 WIRE_TABLE(OutputChunk, struct output_chunk);
+WIRE_TABLE(SettledFile, struct settled_file);
+WIRE_TABLE(SettleFileRequest, struct settle_file_request);
 WIRE_TABLE(ListOutputsResponse, struct list_outputs_response);
 WIRE_TABLE(GetOutputRequest, struct get_output_request);
 WIRE_TABLE(DrainRequest, struct drain_request);

@@ -69,6 +69,8 @@ void wire_arena_free(struct wire_arena *arena);
     X(blob_chunk, BlobChunk)                                                                       \
     X(get_blob_request, GetBlobRequest)                                                            \
     X(output_chunk, OutputChunk)                                                                   \
+    X(settled_file, SettledFile)                                                                   \
+    X(settle_file_request, SettleFileRequest)                                                      \
     X(list_outputs_response, ListOutputsResponse)                                                  \
     X(get_output_request, GetOutputRequest)                                                        \
     X(drain_request, DrainRequest)                                                                 \

@@ -14,6 +14,7 @@
 #include "common/base/fault.h"
 #include "common/base/near_miss.h"
 #include "common/model/limits.h"
+#include "common/pure/object_path.h"
 
 /* The folder that is read, and those around it. */
 struct folder {
@@ -312,11 +313,43 @@ static cadre_status add_pattern(struct addition *addition, const char *pattern, 
     return code;
 }
 
+/* ---- an object ---- */
+
+/* The last part of the path of a URL, without what follows it. */
+static char *object_name(const char *url)
+{
+    CADRE_FREE_AT_EXIT char *path =
+        fault_point("file_list.allocate") ? NULL : strndup(url, object_url_shown(url));
+    return path != NULL ? file_list_last_part(path) : NULL;
+}
+
+static cadre_status add_object(struct addition *addition, const char *url, const char *name)
+{
+    const char *fault = object_url_fault(url);
+    if (fault != NULL) {
+        size_t shown = object_url_shown(url);
+        return cadre_error_set(addition->error, CADRE_INVALID_ARGUMENT, "%.*s %s",
+            (int)(shown < 300 ? shown : 300), url, fault);
+    }
+    CADRE_FREE_AT_EXIT char *own = name != NULL ? file_list_join(name, "") : object_name(url);
+    return own != NULL ? append(addition, url, own) : file_list_no_memory(addition->error);
+}
+
+const char *file_list_name_of(const char *text)
+{
+    const char *path = object_url_is(text) ? strchr(strstr(text, "://") + 3, '/') : text;
+    const char *colon = path != NULL ? strrchr(path, ':') : NULL;
+    return colon != NULL ? colon + 1 : NULL;
+}
+
 cadre_status file_list_add(
     struct file_list *list, const char *path, const char *name, struct cadre_error *error)
 {
     struct addition addition = {.list = list, .path = path, .error = error};
     struct stat status;
+    if (object_url_is(path)) {
+        return add_object(&addition, path, name);
+    }
     if (stat(path, &status) == 0) {
         return add_path(&addition, path, name, &status);
     }
@@ -336,6 +369,7 @@ void file_list_free(struct file_list *list)
     for (size_t i = 0; i < list->count; i++) {
         free((void *)(uintptr_t)list->files[i].path);
         free((void *)(uintptr_t)list->files[i].name);
+        free((void *)(uintptr_t)list->files[i].version);
     }
     free(list->files);
     *list = (struct file_list){0};

@@ -168,12 +168,19 @@ static bool run_streams(struct follow *follow, cadre_client *client, uint64_t jo
     return true;
 }
 
-static bool has_outputs(cadre_client *client, uint64_t job)
+static void print_outputs(cadre_client *client, uint64_t job)
 {
     cadre_output_list *list = NULL;
-    bool some = cadre_client_outputs(client, job, &list, NULL) == CADRE_OK && list->count > 0;
+    bool known = cadre_client_outputs(client, job, &list, NULL) == CADRE_OK;
+    char text[RENDER_FOLDER_BYTES];
+    if (known && list->folder[0] != '\0') {
+        fprintf(stderr, "; outputs: ");
+        terminal_print(stderr, render_outputs_folder(list->folder, job, text));
+    }
+    if (known && list->count > 0) {
+        fprintf(stderr, "%s cadre get %" PRIu64, list->folder[0] != '\0' ? "," : "; outputs:", job);
+    }
     cadre_result_release(list);
-    return some;
 }
 
 static int print_end(const struct invocation *invocation, const struct follow *follow,
@@ -190,9 +197,7 @@ static int print_end(const struct invocation *invocation, const struct follow *f
         fputc('\n', stderr);
     }
     fprintf(stderr, "%s", follow->outcome != NULL ? follow->outcome : "the job ended");
-    if (has_outputs(client, job)) {
-        fprintf(stderr, "; outputs: cadre get %" PRIu64, job);
-    }
+    print_outputs(client, job);
     fputc('\n', stderr);
     return follow->exit_code;
 }

@@ -199,6 +199,16 @@ static bool is_wanted(const char *path, const char *wanted)
     return is_beneath(path, wanted) || is_beneath(get_local_path(path), wanted);
 }
 
+/* Where the rest is: what lies in an object store is not fetched. */
+static void point_to_folder(const struct fetch *fetch)
+{
+    char text[RENDER_FOLDER_BYTES];
+    fprintf(stderr, "%s: what the tasks of job %" PRIu64 " leave lies in the object store, at ",
+        fetch->invocation->table->program, fetch->job);
+    terminal_print(stderr, render_outputs_folder(fetch->stored->list.folder, fetch->job, text));
+    fprintf(stderr, "; fetch it from there\n");
+}
+
 static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const char *wanted)
 {
     int code = CLI_DONE;
@@ -216,7 +226,10 @@ static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const c
     if (code == CLI_DONE && fetch->count == 0 && wanted != NULL) {
         return fetch_one(fetch, wanted); /* not among those that are listed, or not there */
     }
-    if (code == CLI_DONE && fetch->count == 0) {
+    if (code == CLI_DONE && list->folder[0] != '\0' && wanted == NULL) {
+        point_to_folder(fetch);
+        code = CLI_FAILED;
+    } else if (code == CLI_DONE && fetch->count == 0) {
         fprintf(stderr, "%s: job %" PRIu64 " left no files\n", fetch->invocation->table->program,
             fetch->job);
     } else if (code == CLI_DONE && list->more && wanted == NULL) {
@@ -272,6 +285,9 @@ static int get_outputs(const struct invocation *invocation, cadre_client *client
     int code = CLI_DONE;
     if (options->list) {
         code = list_outputs(&fetch, options->common.json);
+        if (list->folder[0] != '\0') {
+            point_to_folder(&fetch);
+        }
     } else if (list->count == 0 && wanted == NULL) {
         code = fetch_all(&fetch, list, wanted); /* prints that, and makes no folder */
     } else {

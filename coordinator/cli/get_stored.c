@@ -76,7 +76,8 @@ cadre_status stored_outputs_open(const cadre_output_list *list, bool read,
 {
     const struct storage_options options = {.objects_only = true};
     size_t count = read ? list->stored.count : 0;
-    *ret_stored = (struct stored_outputs){.list = {.count = list->count, .more = list->more},
+    *ret_stored = (struct stored_outputs){
+        .list = {.count = list->count, .more = list->more, .folder = list->folder},
         .checkpoints = calloc(count + 1, sizeof *ret_stored->checkpoints),
         .texts = calloc(2 * count + 1, sizeof *ret_stored->texts),
         .outputs = calloc(list->count + 2 * count + 1, sizeof *ret_stored->outputs)};

@@ -14,6 +14,7 @@ struct submit_options {
     uint64_t replicas;
     uint64_t gpus;
     struct option_list files;
+    char *outputs;
     struct option_list environment;
     struct option_list environment_files;
     char *name;
@@ -54,6 +55,16 @@ bool submit_request_make(
     const struct invocation *invocation, struct submit_request *ret_request, int *ret_exit);
 /* Frees what submit_request_make() allocated. */
 void submit_request_free(struct submit_request *request);
+
+/* ---- object_versions.c ---- */
+
+/* Looks up the version of each object among the files, so that all tasks get what is there now,
+ * with the settings of the job's environment, and credentials of this process where that has none.
+ * What cannot be looked up from here is said on standard error, and stays without a version: then
+ * the bytes count that a worker fetches first. False: *ret_exit, and the error was printed, because
+ * workers would fail as well: no such object, or the job's own credentials are refused. */
+bool object_versions_find(const struct invocation *invocation, struct file_list *files,
+    const struct environment_list *environment, int *ret_exit);
 
 /* A job that is followed. Made before the client and freed after it, which calls into it. */
 struct follow;

@@ -34,7 +34,14 @@ static const struct option_row rows[] = {
                 "default the last part of PATH. A folder: all files in it, hidden ones too, with "
                 "their folders, beneath NAME (\".\": beside the program). A quoted pattern, "
                 "'data/*.bin': each file and folder that matches, beneath NAME if there is one. "
-                "Links count as what they lead to. A path that holds a colon needs a NAME."},
+                "Links count as what they lead to. A path that holds a colon needs a NAME. "
+                "s3://BUCKET/KEY or https://HOST/PATH: an object that each worker fetches with the "
+                "credentials in the job's environment (--env-file); all tasks get the same bytes "
+                "of it."},
+    {ROW(TEXT, "outputs", outputs, "s3://BUCKET/KEY", NULL),
+        .help = "Where the files go that tasks leave in their output folders: each worker writes "
+                "them to s3://BUCKET/KEY/JOB/TASK/..., with the credentials in the job's "
+                "environment. Default: to the coordinator; `cadre get` fetches them."},
     {ROW(LIST, "env", environment, "NAME[=VALUE]", NULL), .letter = 'e',
         .help = "A variable of the tasks' environment; without a value, this command's own, which "
                 "then is in no listing of processes."},
@@ -116,6 +123,8 @@ const struct option_table submit_table = {.program = "cadre submit",
         "leaves it alone.\n\n"
         "  cadre submit -n 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
         "  cadre submit -n 2 --file data --file 'conf/*.json:conf' ./digits\n"
+        "  cadre submit --env-file store.env --file s3://data/train.bin --outputs s3://runs/digits "
+        "./digits\n"
         "  cadre submit -n 2:4 --checkpoint-every 500 ./digits\n"
         "  cadre submit -n 8 --restore 3 ./digits             goes on where job 3 was\n"
         "  cadre submit --restore 3@400 ./digits              goes on at its step 400\n"
@@ -172,7 +181,8 @@ static bool add_files(
     const struct invocation *invocation, char *text, struct file_list *list, int *ret_exit)
 {
     struct cadre_error error = {0};
-    char *colon = strrchr(text, ':');
+    const char *name = file_list_name_of(text);
+    char *colon = name != NULL ? text + (name - text) - 1 : NULL;
     if (text[0] == '\0' || colon == text || (colon != NULL && colon[1] == '\0')) {
         *ret_exit = invocation_usage(invocation, "--file: \"%s\" has an empty %s: write PATH:NAME",
             text, text[0] == '\0' || colon == text ? "path" : "name");
@@ -181,7 +191,7 @@ static bool add_files(
     if (colon != NULL) {
         *colon = '\0';
     }
-    cadre_status status = file_list_add(list, text, colon != NULL ? colon + 1 : NULL, &error);
+    cadre_status status = file_list_add(list, text, name, &error);
     if (status != CADRE_OK) {
         status = cadre_error_wrap(&error, status, "--file");
         *ret_exit = invocation_fail_with(invocation, status, error.text);
@@ -234,6 +244,8 @@ bool submit_request_make(
         }
     }
     if (!program_exists(invocation, ret_exit) ||
+        !object_versions_find(
+            invocation, &ret_request->files, &ret_request->environment, ret_exit) ||
         !restore_option_read(
             invocation, &ret_request->environment, &ret_request->restore, ret_exit)) {
         return false;
@@ -254,6 +266,7 @@ bool submit_request_make(
         .checkpoint_every = values->checkpoint_every,
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
+        .outputs_folder = values->outputs,
         .restore_from = ret_request->restore.job,
         .restore_step = ret_request->restore.step,
         .restore_stored = ret_request->restore.is_stored ? &ret_request->restore.stored : NULL,

@@ -124,6 +124,9 @@ static cadre_status check_files(const struct daemon *daemon, const struct job_sp
     CADRE_TRY(file_store_check(daemon, &spec->program, error));
     *ret_synced = is_synced(daemon, &spec->program);
     for (size_t i = 0; i < spec->file_count; i++) {
+        if (job_file_is_object(&spec->files[i])) {
+            continue; /* workers fetch it */
+        }
         CADRE_TRY(file_store_check(daemon, &spec->files[i], error));
         *ret_synced = *ret_synced && is_synced(daemon, &spec->files[i]);
     }

@@ -31,6 +31,7 @@ static const struct method_row method_rows[] = {
     {METHOD_AGENTS_MISSING_BLOBS, &missing_blobs_ops, LIMIT_SPEC_BYTES},
     {METHOD_AGENTS_PUT_BLOB, &put_blob_ops, LIMIT_BLOB_CHUNK_BYTES + CHUNK_MARGIN},
     {METHOD_AGENTS_PUT_OUTPUT, &put_output_ops, LIMIT_BLOB_CHUNK_BYTES + CHUNK_MARGIN},
+    {METHOD_AGENTS_SETTLE_FILE, &settle_file_ops, REQUEST_BYTES},
     {METHOD_JOBS_SUBMIT, &submit_ops, LIMIT_SPEC_BYTES + CHUNK_MARGIN},
     {METHOD_JOBS_GET, &get_job_ops, REQUEST_BYTES},
     {METHOD_JOBS_LIST, &list_jobs_ops, REQUEST_BYTES},

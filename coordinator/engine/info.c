@@ -201,6 +201,7 @@ void engine_fill_basics(
         .exit_code = entry->exit_code,
         .ps_job = entry->spec.ps_job,
         .limits = entry->spec.limits,
+        .outputs_folder = entry->spec.outputs_folder,
         .has_progress = entry->progress.present,
         .progress = entry->progress.value,
         .has_evaluation = entry->evaluation.present,

@@ -14,7 +14,7 @@ from testing import HANG_S, Failure, check, check_equal, scaled, wait_for
 BIN = os.environ.get("CADRE_TEST_BIN", "")
 TRAINER = os.environ.get("CADRE_TEST_TRAINER", "")
 AS_ROOT = os.geteuid() == 0
-CONTENT = re.compile(r"[0-9a-f]{64}$")
+CONTENT = re.compile(r"(object-)?[0-9a-f]{64}$")  # an object of a store: which content it is
 
 
 def program(name):

@@ -133,8 +133,11 @@ LAYERS = {
     # What asks for a host's GPUs knows of no plugin; the child that answers, worker/library/list_devices, does.
     "worker/host/probe/": BASE + ["common/gpus/", "worker/host/keeper/launch.h", "worker/host/isolate/",
                                   "worker/host/probe/"],
+    "worker/host/daemon/objects/": BASE + ["common/model/job.h", "common/storage/storage.h",
+                                           "worker/host/daemon/objects/"],
     "worker/host/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
-                                   "common/storage/storage.h",
+                                   "common/storage/storage.h", "common/storage/ahead.h",
+                                   "common/storage/writer.h",
                                    "common/gpus/pci_gpus.h", "worker/host/agent/agent.h",
                                    "worker/host/agent/orphans.h", "worker/host/probe/slot_gpus.h",
                                    "worker/host/probe/use_child.h",
@@ -709,6 +712,7 @@ README_COVERS = {"proto/": "proto", "tests/unit/": "tests/unit", "common/include
                  "tests/gpu/standin/": "tests/gpu/standin",
                  "worker/library/mesh/": "worker/library/mesh", "worker/library/ps/": "worker/library/ps",
                  "worker/library/runtime/state/": "worker/library/runtime/state",
+                 "worker/host/daemon/": "worker/host/daemon",
                  "coordinator/daemon/": "coordinator/daemon", "coordinator/cli/": "coordinator/cli"}
 
 # Undefined symbols that the archives of the two cores may have, besides those of pure and model.

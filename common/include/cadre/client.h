@@ -42,8 +42,7 @@ extern "C" {
 /* A connection to a coordinator, with the calls in progress. */
 typedef struct cadre_client cadre_client;
 
-/* What to do when a call has ended. `message` is a sentence, "" with OK; it is valid until done
- * returns. */
+/* What to do when a call has ended. `message`: a sentence, "" with OK; valid until done returns. */
 typedef struct cadre_then {
     void (*done)(cadre_status status, const char *message, void *user); /* called once */
     void *user;
@@ -119,11 +118,13 @@ CADRE_API void cadre_result_release(void *result);
 
 /* ---- jobs ---- */
 
-/* A file that goes with the job. */
+/* A file that goes with the job, or an object ("s3://BUCKET/KEY", "https://HOST/PATH") that workers
+ * fetch, with the job's credentials: all tasks have the bytes that were fetched first. */
 typedef struct cadre_file {
-    const char *path; /* here */
-    const char
-        *name; /* relative path in the task's working folder; NULL: the last part of `path` */
+    const char *path;    /* here, or of the object */
+    const char *name;    /* relative path in the task's working folder; NULL: its last part */
+    const char *version; /* ETag of an object, with its size: another one is DATA_LOSS; or NULL */
+    uint64_t size_bytes;
 } cadre_file;
 
 /* How far the upload is; only what the coordinator does not have yet is uploaded. */
@@ -193,6 +194,9 @@ typedef struct cadre_submit_options {
     /* Each task's standard output and error are one pseudo-terminal: for programs that print at
      * once to a terminal only, and do not call cadre_init. Their logs are CADRE_STDOUT. */
     bool terminal;
+    /* "s3://bucket/key": workers write what tasks leave as OUTPUTS_FOLDER/<job>/<task>/<path>, with
+     * the job's credentials; what cannot be, and all else (NULL), is at the coordinator. */
+    const char *outputs_folder;
 } cadre_submit_options;
 
 /* What the coordinator has made of a submission. */
@@ -472,6 +476,7 @@ typedef struct cadre_output_list {
     size_t count;
     bool more;                /* there are more files; cadre_client_get_output fetches them too */
     cadre_stored_list stored; /* checkpoints in an object store */
+    const char *folder; /* the job's outputs_folder, "" or where its tasks left what is not here */
 } cadre_output_list;
 
 /* The files that a job's tasks left in their output folders, at most 4000. */
@@ -529,10 +534,8 @@ typedef struct cadre_worker {
     const char *gpu_runtime; /* what its device plugin was built with: "CUDA 13.0"; "": no plugin */
     uint32_t nccl;           /* NCCL_VERSION_CODE: 22809 is 2.28.9; 0: there is none */
     const char *gpu_reason;  /* why tasks get no GPU, or not all of them; "": they get all */
-    /* When its TLS certificate, or its CA, expires: Unix time. 0: it has none, or it or the
-     * coordinator is of a version that does not report it. */
-    uint64_t certificate_ends_us;
-    cadre_usage usage; /* of the whole host, by whatever program */
+    uint64_t certificate_ends_us; /* Unix time, or its CA's; 0: none, or not reported */
+    cadre_usage usage;            /* of the whole host, by whatever program */
 } cadre_worker;
 
 /* The result of cadre_client_workers(). */
@@ -569,8 +572,8 @@ typedef struct cadre_coordinator_version {
     uint64_t started_us;     /* Unix time */
     uint64_t jobs_live;      /* that wait or run */
     uint64_t workers;        /* that are connected */
-    bool request_ids; /* a submission that is repeated makes no second job: see cadre_client_submit
-                       */
+    bool request_ids;        /* a submission that is repeated makes no second job */
+    bool objects;            /* files of a job may be objects, and its outputs go to a store */
 } cadre_coordinator_version;
 
 /* Where the pages of a coordinator are: the result of cadre_client_login(). */

@@ -192,6 +192,9 @@ typedef struct cadre_job {
     uint64_t verified_position;
     uint64_t verified_digest;
     cadre_job_wait wait;
+    /* As it was submitted: what its tasks leave goes to OUTPUTS_FOLDER/<id>, in an object store;
+     * "": to the coordinator. */
+    const char *outputs_folder;
 } cadre_job;
 
 /* The result of cadre_client_jobs(). */

@@ -86,6 +86,7 @@ json_t *json_of_outputs(const cadre_output_list *list)
     json_t *json = json_object();
     json_object_set_new(json, "outputs", outputs);
     json_object_set_new(json, "more", json_boolean(list->more));
+    json_object_set_new(json, "folder", json_text(list->folder));
     return json;
 }
 

@@ -280,6 +280,10 @@ bool render_job(
         fprintf(out, "  %-11s %" PRIu32 "\n", "restarts", job->restarts);
     }
     print_text(out, "checkpoint", job->checkpoint);
+    if (job->outputs_folder[0] != '\0') {
+        char folder[RENDER_FOLDER_BYTES];
+        print_text(out, "outputs", render_outputs_folder(job->outputs_folder, job->id, folder));
+    }
     if (cadre_job_state_is_final(job->state)) {
         fprintf(out, "  %-11s %" PRId32 "\n", "exit code", job->exit_code);
     }
@@ -287,6 +291,16 @@ bool render_job(
         fputc('\n', out);
     }
     return render_tasks(job, text_style, out);
+}
+
+const char *render_outputs_folder(const char *folder, uint64_t job, char text[RENDER_FOLDER_BYTES])
+{
+    size_t length = strlen(folder);
+    while (length > 0 && folder[length - 1] == '/') {
+        length--;
+    }
+    snprintf(text, RENDER_FOLDER_BYTES, "%.*s/%" PRIu64, (int)length, folder, job);
+    return text;
 }
 
 bool render_outputs(const cadre_output_list *list, const struct text_style *text_style, FILE *out)
@@ -302,7 +316,7 @@ bool render_outputs(const cadre_output_list *list, const struct text_style *text
     struct text_style whole = {.colour = text_style->colour}; /* a path that is cut is of no use */
     bool good = table_print(&table, &whole, out);
     table_close(&table);
-    if (list->count == 0) {
+    if (list->count == 0 && list->folder[0] == '\0') {
         fprintf(out, "The job left no files.\n");
     } else if (list->more) {
         fprintf(out, "There are more files; `cadre get JOB PATH` fetches any of them.\n");

@@ -60,7 +60,11 @@ void render_certificate_warning(
 /* One worker with its GPUs. */
 bool render_worker(
     const cadre_worker *worker, uint64_t now_us, const struct text_style *text_style, FILE *out);
-/* The files as a table. */
+/* Where tasks of a job leave their files whose outputs_folder is this one, which is not "":
+ * "s3://bucket/key/12". */
+#define RENDER_FOLDER_BYTES 1100
+const char *render_outputs_folder(const char *folder, uint64_t job, char text[RENDER_FOLDER_BYTES]);
+/* The files as a table; of those that lie in an object store nothing is said. */
 bool render_outputs(const cadre_output_list *list, const struct text_style *text_style, FILE *out);
 
 /* The proof epoch by epoch, and its conclusion. */

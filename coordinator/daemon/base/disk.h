@@ -41,6 +41,8 @@ char *path_of_log(const struct daemon *daemon, struct job_id job, uint32_t slot)
 char *path_of_series(const struct daemon *daemon, struct job_id job);
 /* The same. */
 char *path_of_outputs(const struct daemon *daemon, struct job_id job);
+/* The same, of a file of the job that is an object: which bytes it has. */
+char *path_of_settled(const struct daemon *daemon, struct job_id job, uint32_t file);
 /* On the loop: a thread removes the files of a forgotten job. */
 void paths_remove_job(struct daemon *daemon, struct job_id job);
 /* On the loop, at the start: removes what a kill left of such files. */

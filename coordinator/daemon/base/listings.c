@@ -123,7 +123,8 @@ void listing_version(
         .agent_protocol = AGENT_PROTOCOL_VERSION,
         .task_frame = TASK_FRAME_VERSION,
         .started_us = daemon->started_us,
-        .request_ids = true};
+        .request_ids = true,
+        .objects = true};
     struct engine_job_brief job;
     for (uint32_t i = 0; engine_job_brief_at(engine, i, &job); i++) {
         ret_response->jobs_live += job_state_is_final(job.state) ? 0 : 1;

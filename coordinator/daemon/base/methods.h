@@ -39,6 +39,8 @@ extern const struct rpc_server_ops put_output_ops;
 /* transmit.c */
 extern const struct rpc_server_ops get_blob_ops;
 extern const struct rpc_server_ops get_output_ops;
+/* settled_files.c */
+extern const struct rpc_server_ops settle_file_ops;
 /* outputs.c */
 extern const struct rpc_server_ops list_outputs_ops;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The paths in the state directory:
  *     ledger.db  lock  blobs/<sha256>  jobs/<id>/logs/<slot>[.base|.gap|.marks]
- *     jobs/<id>/outputs/<slot>/<path>  jobs/<id>/series  jobs/<id>.forgotten */
+ *     jobs/<id>/outputs/<slot>/<path>  jobs/<id>/files/<index>  jobs/<id>/series
+ *     jobs/<id>.forgotten */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,6 +38,13 @@ char *path_of_outputs(const struct daemon *daemon, struct job_id job)
 {
     char *path = NULL;
     return asprintf(&path, "%s/%" PRIu64 "/outputs", daemon->job_dir, job.n) >= 0 ? path : NULL;
+}
+
+char *path_of_settled(const struct daemon *daemon, struct job_id job, uint32_t file)
+{
+    char *path = NULL;
+    int length = asprintf(&path, "%s/%" PRIu64 "/files/%" PRIu32, daemon->job_dir, job.n, file);
+    return length >= 0 ? path : NULL;
 }
 
 /* ---- the files of a forgotten job ---- */

@@ -168,7 +168,9 @@ static void add_job_hashes(struct refresh *refresh, struct job_id job)
         referrer.hashes[referrer.count++] = content_references_hash(spec->program.sha256);
     }
     for (size_t i = 0; referrer.hashes != NULL && i < spec->file_count; i++) {
-        referrer.hashes[referrer.count++] = content_references_hash(spec->files[i].sha256);
+        if (!job_file_is_object(&spec->files[i])) {
+            referrer.hashes[referrer.count++] = content_references_hash(spec->files[i].sha256);
+        }
     }
     content_references_add(refresh, referrer);
 }

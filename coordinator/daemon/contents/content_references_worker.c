@@ -25,7 +25,9 @@ static void search_files(struct search *search, const struct job_spec *spec)
     search_hash(search, &program);
     for (size_t i = 0; i < spec->file_count; i++) {
         const struct sha256 file = content_references_hash(spec->files[i].sha256);
-        search_hash(search, &file);
+        if (!job_file_is_object(&spec->files[i])) {
+            search_hash(search, &file);
+        }
     }
 }
 

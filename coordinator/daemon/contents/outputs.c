@@ -25,6 +25,7 @@ struct listing {
     struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work; /* from the beginning on: its end frees this */
     char *outputs;
+    char *folder;               /* the job's outputs_folder */
     struct artifacts artifacts; /* of the job */
     struct reference references[LIMIT_OUTPUTS_LISTED];
     size_t reference_count;
@@ -46,6 +47,7 @@ static void listing_free(struct listing *listing)
     }
     artifacts_free(&listing->artifacts);
     free(listing->outputs);
+    free(listing->folder);
     free(listing);
 }
 
@@ -184,7 +186,8 @@ static void after_list(void *user)
             .more = listing->more,
             .stored = listing->stored,
             .stored_count = listing->stored_count,
-            .store = listing->stored_count > 0 ? listing->artifacts.shared_folder : ""};
+            .store = listing->stored_count > 0 ? listing->artifacts.shared_folder : "",
+            .folder = listing->folder};
         DAEMON_SEND(daemon, listing->call, list_outputs_response, &response);
         rpc_call_finish(listing->call, CADRE_OK, "");
     }
@@ -194,14 +197,17 @@ static void after_list(void *user)
 static cadre_status contents_outputs_begin(
     struct daemon *daemon, struct rpc_call *call, struct job_id job, struct cadre_error *error)
 {
-    if (engine_job_spec(daemon->engine, job) == NULL) {
+    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
+    if (spec == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
             (unsigned long long)job.n);
     }
     struct listing *listing = calloc(1, sizeof *listing);
     char *outputs = path_of_outputs(daemon, job);
-    if (outputs == NULL || listing == NULL) {
+    char *at_store = strdup(spec->outputs_folder);
+    if (outputs == NULL || at_store == NULL || listing == NULL) {
         free(outputs);
+        free(at_store);
         free(listing);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
@@ -209,6 +215,7 @@ static cadre_status contents_outputs_begin(
     listing->daemon = daemon;
     listing->call = call;
     listing->outputs = outputs;
+    listing->folder = at_store;
     if (artifacts_of(daemon, job, &listing->artifacts, error) != CADRE_OK) {
         listing_free(listing);
         return error->code;

@@ -294,6 +294,21 @@ static void fail_blob(struct transmit *transmit)
     rpc_call_fail(transmit->call, &error);
 }
 
+/* It may be where the job's tasks leave their files, which is not here. */
+static void name_folder(struct transmit *transmit)
+{
+    struct job_id job = transmit->artifacts.job;
+    const struct job_spec *spec = engine_job_spec(transmit->daemon->engine, job);
+    if (transmit->kind == WANTED_OUTPUT && transmit->error.code == CADRE_NOT_FOUND &&
+        spec != NULL && spec->outputs_folder[0] != '\0') {
+        cadre_error_set(&transmit->error, CADRE_NOT_FOUND,
+            "%s of job %" PRIu64
+            " is not at the coordinator: what the job's tasks leave lies in the object store, at "
+            "%s/%" PRIu64 "; fetch it from there",
+            transmit->name, job.n, spec->outputs_folder, job.n);
+    }
+}
+
 static void after_open(void *user)
 {
     struct transmit *transmit = user;
@@ -302,6 +317,7 @@ static void after_open(void *user)
     } else if (transmit->error.code != CADRE_OK && transmit->kind == WANTED_BLOB) {
         fail_blob(transmit);
     } else if (transmit->error.code != CADRE_OK) {
+        name_folder(transmit);
         rpc_call_fail(transmit->call, &transmit->error);
     } else {
         struct blob_chunk header = {.has_header = true, .size_bytes = transmit->left_bytes};

@@ -146,7 +146,8 @@ static void open_liar(struct liar *liar, const char *address)
         {METHOD_AGENTS_GET_BLOB, false, true, LIMIT_FRAME_BYTES, &blob, liar},
         {METHOD_AGENTS_MISSING_BLOBS, false, false, LIMIT_FRAME_BYTES, &upload, liar},
         {METHOD_AGENTS_PUT_BLOB, true, false, LIMIT_FRAME_BYTES, &upload, liar},
-        {METHOD_AGENTS_PUT_OUTPUT, true, false, LIMIT_FRAME_BYTES, &upload, liar}};
+        {METHOD_AGENTS_PUT_OUTPUT, true, false, LIMIT_FRAME_BYTES, &upload, liar},
+        {METHOD_AGENTS_SETTLE_FILE, false, false, LIMIT_FRAME_BYTES, &upload, liar}};
     const struct rpc_server_options options = {
         .methods = methods, .method_count = sizeof methods / sizeof methods[0]};
     struct cadre_error error;

@@ -22,6 +22,7 @@ const struct seed_method seed_methods[] = {
     {METHOD_AGENTS_MISSING_BLOBS, METHOD_UNARY, "blob_list"},
     {METHOD_AGENTS_PUT_BLOB, METHOD_CLIENT_STREAM, "blob_chunk"},
     {METHOD_AGENTS_PUT_OUTPUT, METHOD_CLIENT_STREAM, "output_chunk"},
+    {METHOD_AGENTS_SETTLE_FILE, METHOD_UNARY, "settle_file_request"},
     {METHOD_JOBS_SUBMIT, METHOD_UNARY, "job_spec"},
     {METHOD_JOBS_GET, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_LIST, METHOD_UNARY, NULL},
@@ -300,6 +301,12 @@ void seed_message(struct prng *prng, struct seed_world *world, const struct seed
             .bytes = (const uint8_t *)"abc",
             .byte_count = 3};
         wire_pack_output_chunk(&chunk, buffer, &error);
+    } else if (strcmp(kind, "settle_file_request") == 0) {
+        struct settle_file_request request =
+            *(const struct settle_file_request *)sample_of(prng, kind);
+        request.task = some_task(prng, world);
+        request.file = (uint32_t)prng_uniform(prng, 2);
+        wire_pack_settle_file_request(&request, buffer, &error);
     } else if (strcmp(kind, KIND_HEALTH) == 0 || strcmp(kind, KIND_REFLECTION) == 0) {
         some_reflection(prng, buffer);
     } else {

@@ -119,6 +119,38 @@ static void what_is_not_there_is_named(void **state)
     assert_refused("/", NULL, CADRE_INVALID_ARGUMENT, "under which name? Write /:NAME");
 }
 
+static void an_object_is_not_looked_at(void **state)
+{
+    (void)state;
+    assert_added("s3://bucket/sets/a*[1].bin", NULL, "s3://bucket/sets/a*[1].bin=a*[1].bin");
+    assert_added("s3://bucket/a", "x/y", "s3://bucket/a=x/y");
+    assert_added("https://host:1/a/b.bin?c=/d", NULL, "https://host:1/a/b.bin?c=/d=b.bin");
+    assert_refused("s3://bucket/", NULL, CADRE_INVALID_ARGUMENT, "s3://bucket/ has no key");
+    assert_refused("s3://bucket/a/", NULL, CADRE_INVALID_ARGUMENT, "names a folder");
+    assert_refused(
+        "https://host?secret", NULL, CADRE_INVALID_ARGUMENT, "https://host names no host and path");
+    assert_null(strstr(error.text, "secret"));
+}
+
+static void a_name_follows_the_last_colon(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *name;
+    } rows[] = {{"a", NULL}, {"a:b", "b"}, {"a:b:c", "c"}, {"a:", ""}, {"s3://bucket/a", NULL},
+        {"s3://bucket/a:b/c", "b/c"}, {"https://host:80/a", NULL}, {"https://host:80/a:b", "b"},
+        {"https://host:80", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *name = file_list_name_of(rows[i].text);
+        if (rows[i].name == NULL) {
+            assert_null(name);
+        } else {
+            assert_string_equal(name, rows[i].name);
+        }
+    }
+}
+
 static void odd_files_are_refused(void **state)
 {
     (void)state;
@@ -226,6 +258,8 @@ int main(void)
         cmocka_unit_test_teardown(a_folder_keeps_what_is_in_it, clear),
         cmocka_unit_test_teardown(a_pattern_is_each_match, clear),
         cmocka_unit_test_teardown(what_is_not_there_is_named, clear),
+        cmocka_unit_test_teardown(an_object_is_not_looked_at, clear),
+        cmocka_unit_test_teardown(a_name_follows_the_last_colon, clear),
         cmocka_unit_test_teardown(odd_files_are_refused, clear),
         cmocka_unit_test_teardown(there_are_bounds, clear),
         cmocka_unit_test_teardown(folders_in_folders_have_an_end, clear),

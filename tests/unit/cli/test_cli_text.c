@@ -48,6 +48,7 @@ static cadre_job make_job(uint64_t id, cadre_job_state state)
         .started_us = 101 * S,
         .ended_us = cadre_job_state_is_final(state) ? 103 * S + 100000 : 0,
         .checkpoint = "",
+        .outputs_folder = "",
         .has_progress = true,
         .progress = {.stream = "train",
             .epoch = 1,
@@ -224,7 +225,7 @@ static void print_nothing(FILE *out)
 {
     const cadre_job_list jobs = {0};
     const cadre_worker_list workers = {0};
-    const cadre_output_list outputs = {0};
+    const cadre_output_list outputs = {.folder = ""};
     render_jobs(&jobs, false, 0, &plain, out);
     render_workers(&workers, 0, &plain, out);
     render_outputs(&outputs, &plain, out);
@@ -413,7 +414,7 @@ static void a_job_as_json_has_stable_keys(void **state)
         "message", "exit_code", "workers", "workers_min", "roster", "restarts", "replicas",
         "priority", "memory_bytes", "cpu_thousandths", "pids", "time_limit_us", "submitted_us",
         "started_us", "ended_us", "position", "verified", "wait", "generation", "checkpoint",
-        "progress", "tasks", NULL};
+        "outputs_folder", "progress", "tasks", NULL};
     static const char *const progress_keys[] = {
         "stream", "epoch", "epochs", "step", "steps", "samples_per_s", "left_s", "metrics", NULL};
     static const char *const task_keys[] = {"task", "state", "worker", "incarnation", "pid",
@@ -534,9 +535,10 @@ static void listings_as_json(void **state)
 {
     (void)state;
     const cadre_output outputs[] = {{"0/a", 5}};
-    const cadre_output_list output_list = {.outputs = outputs, .count = 1, .more = true};
+    const cadre_output_list output_list = {
+        .outputs = outputs, .count = 1, .more = true, .folder = ""};
     assert_dumps(json_of_outputs(&output_list),
-        "{\"outputs\":[{\"path\":\"0/a\",\"size_bytes\":5}],\"more\":true}");
+        "{\"outputs\":[{\"path\":\"0/a\",\"size_bytes\":5}],\"more\":true,\"folder\":\"\"}");
     const cadre_worker worker = {.id = 1,
         .name = "a",
         .host = "h",

@@ -42,6 +42,7 @@ static void fill(void)
         .roster = 20,
         .position = 123456,
         .checkpoint = "",
+        .outputs_folder = "",
         .tasks = tasks,
         .task_count = 20};
     jobs[1] = jobs[0];

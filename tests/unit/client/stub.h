@@ -80,6 +80,7 @@ struct stub {
     unsigned audit_pages;  /* that were asked for, of jobs that have several */
     cadre_status submit_fails;
     bool request_ids;         /* it knows them, as it says when a client connects */
+    bool objects;             /* likewise */
     int submit_losses;        /* so many of the next answers are lost */
     cadre_status watch_fails; /* and Logs */
     const char *ledger;       /* what answers say that they were made from; NULL: nothing */

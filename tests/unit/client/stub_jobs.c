@@ -295,7 +295,12 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
     }
     fprintf(out, " files=");
     for (size_t i = 0; i < spec->file_count; i++) {
-        fprintf(out, "%s%s,", spec->files[i].name, spec->files[i].executable ? "*" : "");
+        const struct job_file *file = &spec->files[i];
+        fprintf(out, "%s%s", file->name, file->executable ? "*" : "");
+        if (job_file_is_object(file)) {
+            fprintf(out, "=%s(%s %" PRIu64 ")", file->url, file->version, file->size_bytes);
+        }
+        fprintf(out, ",");
     }
     fprintf(out, " workers=%u replicas=%u strategy=%s priority=%d", spec->workers, spec->replicas,
         spec->strategy, spec->priority);
@@ -303,6 +308,7 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
         spec->max_restarts, spec->wait_us, spec->stall_us);
     fprintf(out, " every=%" PRIu64 " kept=%u folder=%s from=%" PRIu64, spec->checkpoint_every,
         spec->checkpoints_kept, spec->checkpoint_folder, spec->restore_from.n);
+    fprintf(out, "%s%s", spec->outputs_folder[0] != '\0' ? " outputs=" : "", spec->outputs_folder);
     if (spec->gpus > 0) { /* and with them the rest of what is seldom */
         fprintf(out, " step=%" PRIu64 " gpus=%u", spec->restore_step, spec->gpus);
         fprintf(out, " limits=%" PRIu64 ",%u,%u,%" PRIu64, spec->limits.memory_bytes,
@@ -472,7 +478,8 @@ static void on_version(struct rpc_call *call, const void *data, size_t length, v
         .started_us = 6,
         .jobs_live = 7,
         .workers = 8,
-        .request_ids = stub->request_ids};
+        .request_ids = stub->request_ids,
+        .objects = stub->objects};
     STUB_SEND(stub, call, version_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }

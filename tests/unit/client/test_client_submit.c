@@ -76,8 +76,9 @@ static void on_upload(const cadre_upload *upload, void *user)
 static void everything_travels_once(void **state)
 {
     struct world *world = *state;
-    const cadre_file files[] = {{world->small, NULL}, {world->copy, "data/second"},
-        {world->large, "big.bin"}, {world->empty, NULL}, {world->program, "tool"}};
+    const cadre_file files[] = {{.path = world->small},
+        {.path = world->copy, .name = "data/second"}, {.path = world->large, .name = "big.bin"},
+        {.path = world->empty}, {.path = world->program, .name = "tool"}};
     const char *const arguments[] = {"--epochs", "20"};
     const char *const environment[] = {"A=b"};
     const cadre_submit_options options = {.program = world->program,
@@ -116,6 +117,89 @@ static void everything_travels_once(void **state)
     seen = stub_seen(&world->stub);
     assert_int_equal(seen.submits, 2);
     assert_int_equal(seen.blob_count, 4);
+}
+
+static void on_outage(bool away, void *user)
+{
+    char *outages = user; /* of 16 bytes */
+    size_t used = strlen(outages);
+    snprintf(outages + used, 16 - used, "%s", away ? "-" : "+");
+}
+
+/* To a coordinator that knows request ids. */
+static cadre_client *connect_again(struct world *world, char outages[16], uint64_t wait_timeout_us)
+{
+    cadre_client *client = NULL;
+    world->stub.request_ids = true;
+    const cadre_client_options options = {.address = world->stub.address,
+        .wait_timeout_us = wait_timeout_us,
+        .on_outage = on_outage,
+        .user = outages};
+    assert_int_equal(cadre_client_connect(&options, &client), CADRE_OK);
+    return client;
+}
+
+/* Only their names travel, and only to a coordinator that knows what they are. */
+static void objects_are_left_to_workers(void **state)
+{
+    struct world *world = *state;
+    const cadre_file files[] = {{.path = "s3://bucket/sets/a b.bin"},
+        {.path = "https://host/c?secret", .name = "d/c", .version = "\"1\"", .size_bytes = 12},
+        {.path = "s3://bucket/e", .size_bytes = 13}}; /* a size without a version is none */
+    cadre_submit_options options = {.program = world->program,
+        .files = files,
+        .file_count = 3,
+        .outputs_folder = "s3://bucket/runs//"};
+    cadre_submitted submitted = {0};
+    assert_int_equal(
+        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_UNIMPLEMENTED);
+    assert_non_null(strstr(cadre_error_message(), "has version 1.2.3, which knows neither files"));
+    options.file_count = 0;
+    assert_int_equal(
+        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_UNIMPLEMENTED);
+    assert_int_equal(stub_seen(&world->stub).submits, 0);
+    options.file_count = 3;
+    char outages[16] = "";
+    world->stub.objects = true;
+    cadre_client *client = connect_again(world, outages, 0);
+    assert_int_equal(cadre_client_submit(client, &options, &submitted, NULL), CADRE_OK);
+    cadre_client_release(client);
+    struct stub_seen seen = stub_seen(&world->stub);
+    assert_non_null(strstr(seen.spec,
+        "files=a b.bin=s3://bucket/sets/a b.bin( 0),d/c=https://host/c?secret(\"1\" 12),"
+        "e=s3://bucket/e( 0), "));
+    assert_non_null(strstr(seen.spec, " outputs=s3://bucket/runs"));
+    assert_null(strstr(seen.spec, "runs/"));
+    assert_int_equal(seen.blob_count, 1); /* the program */
+}
+
+static void objects_that_cannot_be_are_refused_here(void **state)
+{
+    struct world *world = *state;
+    static const struct {
+        cadre_file file;
+        const char *outputs;
+        const char *sentence;
+    } rows[] = {
+        {{.path = "s3://bucket", .name = "a"}, NULL, "file s3://bucket has no key"},
+        {{.path = "https://host?secret", .name = "a"}, NULL, "file https://host names no host"},
+        {{.path = "https://host/a?secret"}, NULL, "file https://host/a: what follows the path"},
+        {{.path = "https://host/a?secret", .name = "../a"}, NULL, "file https://host/a: its name"},
+        {{.path = "s3://bucket/a"}, "/mnt/x", "outputs folder \"/mnt/x\" is not s3://BUCKET/KEY"},
+        {{.path = "s3://bucket/a"}, "s3://B/x", "outputs folder \"s3://B/x\" has a bucket"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const cadre_submit_options options = {.program = world->program,
+            .files = &rows[i].file,
+            .file_count = 1,
+            .outputs_folder = rows[i].outputs};
+        assert_int_equal(
+            cadre_client_submit(world->client, &options, NULL, NULL), CADRE_INVALID_ARGUMENT);
+        if (strstr(cadre_error_message(), rows[i].sentence) == NULL) {
+            fail_msg("%s", cadre_error_message());
+        }
+        assert_null(strstr(cadre_error_message(), "secret"));
+    }
 }
 
 static void an_elastic_job_says_so(void **state)
@@ -173,7 +257,7 @@ static void assert_refused(
 static void assert_file_refused(
     struct world *world, const char *path, const char *name, cadre_status wanted, const char *part)
 {
-    const cadre_file file = {path, name};
+    const cadre_file file = {.path = path, .name = name};
     const cadre_submit_options options = {
         .program = world->program, .files = &file, .file_count = 1};
     assert_refused(world, &options, wanted, part);
@@ -209,7 +293,7 @@ static void bad_files_are_refused_here(void **state)
     assert_file_refused(world, world->small, "prog", CADRE_INVALID_ARGUMENT, "would both be prog");
     assert_file_refused(world, world->small, "prog/x", CADRE_INVALID_ARGUMENT, "also the folder");
     assert_file_refused(world, "", NULL, CADRE_INVALID_ARGUMENT, "refused");
-    const cadre_file twice[] = {{world->small, NULL}, {world->copy, "small"}};
+    const cadre_file twice[] = {{.path = world->small}, {.path = world->copy, .name = "small"}};
     const cadre_submit_options options = {
         .program = world->program, .files = twice, .file_count = 2};
     assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "would both be small");
@@ -247,7 +331,7 @@ static void bad_values_are_refused_here(void **state)
 static void a_file_that_changes_is_noticed(void **state)
 {
     struct world *world = *state;
-    const cadre_file file = {world->large, NULL};
+    const cadre_file file = {.path = world->large};
     const cadre_submit_options options = {.program = world->program,
         .files = &file,
         .file_count = 1,
@@ -276,26 +360,6 @@ static void answers_of_the_coordinator_are_passed_on(void **state)
         cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_UNAVAILABLE);
     assert_non_null(strstr(cadre_error_message(), "look there before you submit again"));
     assert_int_equal(submitted.job, 0);
-}
-
-static void on_outage(bool away, void *user)
-{
-    char *outages = user; /* of 16 bytes */
-    size_t used = strlen(outages);
-    snprintf(outages + used, 16 - used, "%s", away ? "-" : "+");
-}
-
-/* To a coordinator that knows request ids. */
-static cadre_client *connect_again(struct world *world, char outages[16], uint64_t wait_timeout_us)
-{
-    cadre_client *client = NULL;
-    world->stub.request_ids = true;
-    const cadre_client_options options = {.address = world->stub.address,
-        .wait_timeout_us = wait_timeout_us,
-        .on_outage = on_outage,
-        .user = outages};
-    assert_int_equal(cadre_client_connect(&options, &client), CADRE_OK);
-    return client;
 }
 
 static void a_submission_without_an_answer_is_repeated(void **state)
@@ -357,6 +421,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everything_travels_once, open_world, close_world),
+        cmocka_unit_test_setup_teardown(objects_are_left_to_workers, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            objects_that_cannot_be_are_refused_here, open_world, close_world),
         cmocka_unit_test_setup_teardown(an_elastic_job_says_so, open_world, close_world),
         cmocka_unit_test_setup_teardown(bad_programs_are_refused_here, open_world, close_world),
         cmocka_unit_test_setup_teardown(bad_files_are_refused_here, open_world, close_world),

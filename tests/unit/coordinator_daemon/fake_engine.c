@@ -308,7 +308,8 @@ struct fake_job *add_job(struct engine *engine, uint64_t id, const char *program
         .spec = {.name = "job",
             .program = {.name = "program", .size_bytes = strlen(program)},
             .workers = 1,
-            .checkpoint_folder = ""}};
+            .checkpoint_folder = "",
+            .outputs_folder = ""}};
     struct sha256 hash = hash_of_text(program);
     memcpy(job->spec.program.sha256, hash.bytes, sizeof hash.bytes);
     return job;

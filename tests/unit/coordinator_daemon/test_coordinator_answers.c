@@ -42,6 +42,7 @@ static struct job_info the_job(void)
         .state = JOB_RUNNING,
         .message = "",
         .checkpoint = "",
+        .outputs_folder = "",
         .workers = (uint32_t)task_count,
         .tasks = tasks,
         .task_count = task_count};

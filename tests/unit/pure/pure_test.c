@@ -222,11 +222,37 @@ static void object_paths_have_a_form(void **state)
     assert_fault(object_folder_fault(path_of_key(961)), "over 960 bytes");
 }
 
+static void objects_that_are_read_have_a_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *fault;
+        size_t shown;
+    } paths[] = {{"s3://bucket/a?b#c", NULL, 17}, {"https://host/a/b", NULL, 16},
+        {"https://host/a?b=secret", NULL, 14}, {"http://host:9000/a#b", NULL, 18},
+        {"s3://bucket", "has no key", 11}, {"s3://bucket/a/", "names a folder", 14},
+        {"https://host", "no host and path", 12}, {"https://", "no host and path", 8},
+        {"https:///a", "no host and path", 10}, {"https://?/a", "no host and path", 8},
+        {"https://host/a b", "encode them", 16}, {"https://host/\xc3\xa9", "encode them", 15}};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_true(object_url_is(paths[i].path));
+        assert_fault(object_url_fault(paths[i].path), paths[i].fault);
+        assert_int_equal(object_url_shown(paths[i].path), paths[i].shown);
+    }
+    static const char *const none[] = {
+        "", "a", "/s3://b/k", "HTTPS://h/k", "https:/h/k", "ftp://h/k"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        assert_false(object_url_is(none[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heap_gives_the_earliest),
         cmocka_unit_test(object_paths_have_a_form),
+        cmocka_unit_test(objects_that_are_read_have_a_form),
         cmocka_unit_test(map_finds_what_was_added),
         cmocka_unit_test(list_keeps_its_order),
         cmocka_unit_test(text_is_cut_not_overrun),

@@ -65,6 +65,8 @@ static void the_longest_lists_fit(void **state)
     char *name = long_text(LIMIT_NAME_BYTES - 1);
     char *text = long_text(LIMIT_TEXT_BYTES - 1);
     char *path = long_text(LIMIT_FILE_NAME_BYTES - 1);
+    char *folder = long_text(960 + 15); /* of the key, and "s3://bucket-00/" */
+    memcpy(folder, "s3://bucket-00/", 15);
     struct metric metrics[LIMIT_METRICS];
     struct job_info *jobs = calloc(LIMIT_JOBS_LISTED, sizeof *jobs);
     struct output_info *outputs = calloc(LIMIT_OUTPUTS_LISTED, sizeof *outputs);
@@ -81,6 +83,7 @@ static void the_longest_lists_fit(void **state)
         jobs[i].program = path;
         jobs[i].message = text;
         jobs[i].checkpoint = path;
+        jobs[i].outputs_folder = folder;
         jobs[i].progress.stream = name;
         jobs[i].progress.metrics = metrics;
         jobs[i].progress.metric_count = LIMIT_METRICS;
@@ -92,7 +95,7 @@ static void the_longest_lists_fit(void **state)
     struct list_jobs_response list = {.jobs = jobs, .count = LIMIT_JOBS_LISTED};
     assert_ok(send_list_jobs_response(&list), &error);
     struct list_outputs_response files = {
-        .outputs = outputs, .count = LIMIT_OUTPUTS_LISTED, .store = ""};
+        .outputs = outputs, .count = LIMIT_OUTPUTS_LISTED, .store = "", .folder = folder};
     assert_ok(send_list_outputs_response(&files), &error);
     struct checkpoint_ref *stored = calloc(LIMIT_STORED_LISTED, sizeof *stored);
     char *store = long_text(LIMIT_FILE_NAME_BYTES - 1);
@@ -113,6 +116,7 @@ static void the_longest_lists_fit(void **state)
     free(stored);
     free(outputs);
     free(jobs);
+    free(folder);
     free(path);
     free(text);
     free(name);

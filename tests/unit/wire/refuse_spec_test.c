@@ -151,6 +151,45 @@ static void job_spec_file_names(void **state)
     free(name);
 }
 
+static void job_spec_objects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url;
+        const char *part; /* NULL: it is good */
+    } cases[] = {
+        {"s3://bucket/a b+c%", NULL},
+        {"https://host/a?X-Amz-Signature=1", NULL},
+        {"http://127.0.0.1:9000/a", NULL},
+        {"s3://bucket", "has no key after its bucket"},
+        {"s3://bucket/a/", "names a folder"},
+        {"s3://b/a", "has a bucket whose name is not of 3 to 63 bytes"},
+        {"s3://bucket/a\n", "has a control character"},
+        {"https://host", "names no host and path"},
+        {"https:///a", "names no host and path"},
+        {"https://host/a b", "encode them as %20"},
+        {"ftp://host/a", "begins neither with s3:// nor with https://"},
+        {"/a", "begins neither with s3:// nor with https://"},
+    };
+    for (size_t i = 0; i < CADRE_COUNT_OF(cases); i++) {
+        struct job_file file = {.name = "a", .url = cases[i].url};
+        struct job_spec spec = sample_spec;
+        spec.files = &file;
+        spec.file_count = 1;
+        if (cases[i].part == NULL) {
+            assert_ok(send_job_spec(&spec), &error);
+        } else {
+            assert_error(send_job_spec(&spec), INVALID, &error, cases[i].part);
+            assert_non_null(strstr(error.text, "JobFile.url"));
+        }
+    }
+    BEND_SPEC(program.url, "s3://bucket/digits", INVALID, "JobSpec.program has a url");
+    BEND_SPEC(outputs_folder, "/mnt/outputs", INVALID,
+        "JobSpec.outputs_folder \"/mnt/outputs\" is not s3://BUCKET/KEY");
+    BEND_SPEC(outputs_folder, "https://host/a", INVALID, "is not s3://BUCKET/KEY");
+    BEND_SPEC(outputs_folder, "s3://b", INVALID, "has a bucket whose name is not of 3 to 63 bytes");
+}
+
 static void job_spec_files_have_names_of_their_own(void **state)
 {
     (void)state;
@@ -291,6 +330,7 @@ int main(void)
         cmocka_unit_test(job_spec_ps_job),
         cmocka_unit_test(job_spec_file_names),
         cmocka_unit_test(job_spec_files_have_names_of_their_own),
+        cmocka_unit_test(job_spec_objects),
         cmocka_unit_test(job_spec_counts),
         cmocka_unit_test(job_spec_restore_checkpoint),
         cmocka_unit_test(job_spec_environment),

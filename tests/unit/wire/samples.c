@@ -44,6 +44,8 @@
     X(blob_chunk)                                                                                  \
     X(get_blob_request)                                                                            \
     X(output_chunk)                                                                                \
+    X(settled_file)                                                                                \
+    X(settle_file_request)                                                                         \
     X(list_outputs_response)                                                                       \
     X(get_output_request)                                                                          \
     X(drain_request)                                                                               \
@@ -167,6 +169,8 @@ const struct sample samples[] = {
     {"get_blob_request", &kinds[KIND_get_blob_request], &get_blob},
     {"output_chunk", &kinds[KIND_output_chunk], &output_chunk},
     {"output_chunk, bare", &kinds[KIND_output_chunk], &output_chunk_bare},
+    {"settled_file", &kinds[KIND_settled_file], &settle_file.found},
+    {"settle_file_request", &kinds[KIND_settle_file_request], &settle_file},
     {"list_outputs_response", &kinds[KIND_list_outputs_response], &list_outputs},
     {"get_output_request", &kinds[KIND_get_output_request], &get_output},
     {"drain_request", &kinds[KIND_drain_request], &drain},

@@ -64,6 +64,7 @@ const struct job_info sample_info = {
         .cpu_thousandths = 1500,
         .pids = 256,
         .time_limit_us = 4005},
+    .outputs_folder = "s3://bucket/runs",
 };
 static const struct job_info info_bare = {
     .id = {8},
@@ -162,6 +163,9 @@ static const struct output_chunk output_chunk = {.has_header = true,
     .bytes = data,
     .byte_count = sizeof data};
 static const struct output_chunk output_chunk_bare = {.has_header = false, .path = ""};
+static const struct settle_file_request settle_file = {.task = TASK,
+    .file = LIMIT_FILES_PER_JOB - 1,
+    .found = {.sha256 = HASH(12), .size_bytes = 71, .version = "\"0123-4\""}};
 static const struct output_info outputs[] = {{"0/a", 1}, {"1/b/c", 2}};
 static const struct checkpoint_ref stored[] = {{.position = 7,
                                                    .shared = true,
@@ -178,7 +182,8 @@ static const struct list_outputs_response list_outputs = {.outputs = outputs,
     .more = true,
     .stored = stored,
     .stored_count = 2,
-    .store = "s3://bucket/run 1/"};
+    .store = "s3://bucket/run 1/",
+    .folder = "s3://bucket/runs"};
 static const struct get_output_request get_output = {.id = {7}, .path = "0/a"};
 static const struct drain_request drain = {
     .worker = "host-a", .reason = "kernel update", .ends = true};
@@ -344,7 +349,8 @@ static const struct version_response version = {.version = "0.2.0",
     .started_us = 3,
     .jobs_live = 4,
     .workers = 5,
-    .request_ids = true};
+    .request_ids = true,
+    .objects = true};
 static const struct login_response login = {.token = "viewer~1~v~00",
     .expires_us = 1700,
     .role = "viewer",

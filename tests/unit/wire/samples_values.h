@@ -475,7 +475,11 @@ static const char *const arguments[] = {"--epochs", "20", "", "line\nbreak", "\x
 static const char *const environment[] = {"A=", "_B2=x=y\t", "PATH=/usr/bin"};
 static const struct job_file files[] = {
     {.name = "data/train.bin", .sha256 = HASH(3), .size_bytes = 12, .executable = true},
-    {.name = "data/test.bin", .sha256 = HASH(4), .size_bytes = LIMIT_BLOB_BYTES},
+    {.name = "data/test.bin",
+        .sha256 = HASH(4),
+        .size_bytes = LIMIT_BLOB_BYTES,
+        .url = "s3://bucket/sets/test set.bin",
+        .version = "\"0123-4\""},
 };
 const struct job_spec sample_spec = {
     .name = "digits",
@@ -497,6 +501,7 @@ const struct job_spec sample_spec = {
     .checkpoint_every = 4003,
     .checkpoints_kept = LIMIT_CHECKPOINTS_KEPT,
     .checkpoint_folder = "/mnt/shared/digits",
+    .outputs_folder = "s3://bucket/runs/digits",
     .restore_from = {4004},
     .restore_step = 4005,
     .gpus = LIMIT_GPUS_PER_WORKER,

@@ -254,6 +254,30 @@ static void output_half_close(struct rpc_call *call, void *user)
     }
 }
 
+static void settle_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct coordinator *coordinator = user;
+    struct wire_arena *arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    struct wire_buffer packed = {0};
+    struct cadre_error error = {0};
+    struct settle_file_request request;
+    assert_ok(wire_unpack_settle_file_request(data, length, arena, &request, &error), &error);
+    if (!refuses(coordinator, call)) {
+        struct output *settled = &coordinator->settled;
+        if (coordinator->settled_count++ == 0) {
+            settled->size_bytes = request.found.size_bytes;
+            memcpy(settled->checkpoint, request.found.sha256, sizeof settled->checkpoint);
+        }
+        struct settled_file answer = {.size_bytes = settled->size_bytes};
+        memcpy(answer.sha256, settled->checkpoint, sizeof answer.sha256);
+        assert_ok(wire_pack_settled_file(&answer, &packed, &error), &error);
+        reply(call, &packed);
+    }
+    wire_buffer_free(&packed);
+    wire_arena_free(arena);
+}
+
+static const struct rpc_server_ops settle_ops = {.on_message = settle_message};
 static const struct rpc_server_ops missing_ops = {.on_message = missing_message};
 static const struct rpc_server_ops put_ops = {.on_open = put_open,
     .on_message = put_message,
@@ -280,6 +304,10 @@ void coordinator_open(struct coordinator *coordinator, struct rpc_loop *loop)
             .client_streams = true,
             .request_bytes_max = 2 * LIMIT_BLOB_CHUNK_BYTES,
             .ops = &output_ops,
+            .user = coordinator},
+        {.path = METHOD_AGENTS_SETTLE_FILE,
+            .request_bytes_max = LIMIT_FRAME_BYTES,
+            .ops = &settle_ops,
             .user = coordinator},
         {.path = METHOD_AGENTS_GET_BLOB,
             .server_streams = true,

@@ -39,6 +39,8 @@ struct coordinator {
     unsigned gets;
     struct output outputs[OUTPUTS_MAX]; /* in order of coming */
     unsigned output_count;
+    struct output settled; /* of objects: the first that came counts; its hash is `checkpoint` */
+    unsigned settled_count;
     unsigned forgets; /* references that are refused, from now */
     unsigned coming;  /* puts that are under way */
     unsigned coming_max;

@@ -6,7 +6,7 @@
 
 #include "common/pure/assert.h"
 #include "tests/lib/test.h"
-#include "worker/host/daemon/job_storage.h"
+#include "worker/host/daemon/objects/job_storage.h"
 
 /* ---- in place of common/storage ---- */
 
@@ -179,6 +179,36 @@ static void files_of_the_host_do_not(void **state)
     job_storage_close(&storage);
 }
 
+static void hash_of(const char *const *environment, size_t count, struct sha256 *ret_hash)
+{
+    struct job_storage storage;
+    struct cadre_error error = {0};
+    struct sha256_stream *stream = NULL;
+    open_with(&storage, environment, count);
+    assert_ok(sha256_open(&stream, &error), &error);
+    assert_ok(job_storage_hash_address(&storage, stream, &error), &error);
+    assert_ok(sha256_finish(stream, ret_hash, &error), &error);
+    sha256_close(stream);
+    job_storage_close(&storage);
+}
+
+/* Where the store is counts, and not who asks there. */
+static void a_place_is_where_the_store_is(void **state)
+{
+    (void)state;
+    struct sha256 first;
+    struct sha256 other;
+    hash_of((const char *const[]){"AWS_ENDPOINT_URL=https://a", "AWS_ACCESS_KEY_ID=1"}, 2, &first);
+    hash_of((const char *const[]){"AWS_ACCESS_KEY_ID=2", "AWS_ENDPOINT_URL=https://a"}, 2, &other);
+    assert_true(sha256_equal(&first, &other));
+    hash_of((const char *const[]){"AWS_ENDPOINT_URL=https://b"}, 1, &other);
+    assert_false(sha256_equal(&first, &other));
+    hash_of((const char *const[]){"AWS_ENDPOINT_URL_S3=https://a"}, 1, &other);
+    assert_false(sha256_equal(&first, &other));
+    hash_of((const char *const[]){"AWS_ENDPOINT_URL=https://a", "AWS_REGION=x"}, 2, &other);
+    assert_false(sha256_equal(&first, &other));
+}
+
 static void a_failure_leaves_nothing(void **state)
 {
     (void)state;
@@ -199,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_job_s_variables_count),
         cmocka_unit_test(services_of_the_host), cmocka_unit_test(who_a_job_is),
-        cmocka_unit_test(files_of_the_host_do_not), cmocka_unit_test(a_failure_leaves_nothing)};
+        cmocka_unit_test(files_of_the_host_do_not), cmocka_unit_test(a_place_is_where_the_store_is),
+        cmocka_unit_test(a_failure_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

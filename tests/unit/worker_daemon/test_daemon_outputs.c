@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a task left goes to the coordinator: each file as bytes, but the files of a checkpoint that
- * is there already, as long as they are what was published. */
+ * is there already, as long as they are what was published; or to an object store, and what that
+ * refuses to the coordinator after all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +27,46 @@ struct fixture {
     bool collected;
     cadre_status code;
     char text[LIMIT_TEXT_BYTES];
+    /* of the object store: */
+    bool to_store;
+    char written[256]; /* names of files, in order, with a space behind each */
+    bool writes;
+    void (*ended)(struct task_files *task, const struct cadre_error *error, bool is_file);
+    unsigned cancels;
+    unsigned retries;
 };
 
 static struct fixture *fixture;
+
+bool object_put_is_wanted(const struct task_files *task)
+{
+    assert_ptr_equal(task, &fixture->task);
+    return fixture->to_store;
+}
+
+void object_put_start(struct task_files *task, const char *name,
+    void (*ended)(struct task_files *task, const struct cadre_error *error, bool is_file))
+{
+    assert_ptr_equal(task, &fixture->task);
+    assert_false(fixture->writes);
+    size_t used = strlen(fixture->written);
+    snprintf(fixture->written + used, sizeof fixture->written - used, "%s ", name);
+    fixture->ended = ended;
+    fixture->writes = true;
+}
+
+void object_put_cancel(struct task_files *task)
+{
+    assert_ptr_equal(task, &fixture->task);
+    fixture->cancels++;
+}
 
 static const uint8_t manifest[LIMIT_SHA256_BYTES] = {7, 8, 9};
 
 void retry_arm(struct daemon *daemon)
 {
     (void)daemon; /* the test resumes it */
+    fixture->retries++;
 }
 
 void agent_task_collected(
@@ -222,6 +254,108 @@ static void a_broken_link_loses_nothing(void **state)
     }
 }
 
+/* ---- to an object store ---- */
+
+/* How the file that is on its way ends. */
+static void end_write(cadre_status status, bool is_file)
+{
+    struct cadre_error error = {0};
+    assert_int_equal(rpc_loop_run_until(fixture->daemon.loop, &fixture->writes,
+                         clock_monotonic_us() + speed_scaled_us(30 * CADRE_US_PER_S)),
+        CADRE_OK);
+    fixture->writes = false;
+    if (status != CADRE_OK) {
+        cadre_error_set(&error, status, "s3://bucket/runs: no");
+    }
+    fixture->ended(&fixture->task, &error, is_file);
+}
+
+static void begin_to_store(void)
+{
+    test_write(in("out/a"), "one");
+    test_write(in("out/b"), "other");
+    fixture->to_store = true;
+    outputs_start(&fixture->task);
+}
+
+static void what_a_store_takes_is_not_sent(void **state)
+{
+    (void)state;
+    begin_to_store();
+    end_write(CADRE_OK, false);
+    assert_false(fixture->collected);
+    end_write(CADRE_OK, false);
+    assert_all_collected();
+    assert_true(strcmp(fixture->written, "a b ") == 0 || strcmp(fixture->written, "b a ") == 0);
+    assert_int_equal(fixture->coordinator.output_count, 0);
+    assert_int_equal(fixture->cancels, 1); /* its connections are closed */
+}
+
+/* All from the refused one on, and the coordinator learns why. */
+static void what_a_store_refuses_is_sent(void **state)
+{
+    (void)state;
+    begin_to_store();
+    end_write(CADRE_PERMISSION_DENIED, false);
+    until_collected();
+    assert_int_equal(fixture->code, CADRE_PERMISSION_DENIED);
+    assert_non_null(strstr(fixture->text, " on it is at the coordinator (cadre get 7), because "
+                                          "s3://bucket/runs: no"));
+    assert_came("a", false, 3);
+    assert_came("b", false, 5);
+    assert_false(fixture->writes);
+}
+
+/* For a day, by tries of a minute. */
+static void a_store_that_is_away_is_tried_again(void **state)
+{
+    (void)state;
+    begin_to_store();
+    for (unsigned i = 1; i < 24 * 60; i++) {
+        end_write(CADRE_UNAVAILABLE, false);
+        assert_int_equal(fixture->retries, i);
+        assert_false(fixture->writes);
+        outputs_resume(&fixture->task);
+    }
+    end_write(CADRE_OK, false);
+    for (unsigned i = 1; i < 24 * 60; i++) { /* of the next file they are counted from the start */
+        end_write(CADRE_UNAVAILABLE, false);
+        outputs_resume(&fixture->task);
+    }
+    assert_int_equal(fixture->coordinator.output_count, 0);
+    end_write(CADRE_UNAVAILABLE, false);
+    until_collected();
+    assert_int_equal(fixture->code, CADRE_UNAVAILABLE);
+    assert_int_equal(fixture->coordinator.output_count, 1);
+}
+
+static void a_file_that_cannot_be_read_is_left_out(void **state)
+{
+    (void)state;
+    begin_to_store();
+    end_write(CADRE_DATA_LOSS, true);
+    end_write(CADRE_OK, false);
+    until_collected();
+    assert_int_equal(fixture->code, CADRE_DATA_LOSS);
+    assert_int_equal(fixture->coordinator.output_count, 0);
+}
+
+static void without_a_link_nothing_is_written(void **state)
+{
+    (void)state;
+    fixture->daemon.linked = false;
+    begin_to_store();
+    until_quiet();
+    assert_false(fixture->writes);
+    fixture->daemon.linked = true;
+    outputs_resume(&fixture->task);
+    end_write(CADRE_OK, false);
+    fixture->daemon.linked = false;
+    assert_true(fixture->writes); /* that was begun */
+    end_write(CADRE_OK, false);
+    assert_all_collected();
+}
+
 /* As many as a job can keep. */
 static void the_oldest_are_not_remembered(void **state)
 {
@@ -245,6 +379,8 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(published_files_are_only_referred_to),
         TEST(what_the_coordinator_does_not_keep_is_sent), TEST(a_refused_reference_is_of_one_file),
         TEST(what_was_changed_since_is_sent), TEST(a_broken_link_loses_nothing),
-        TEST(the_oldest_are_not_remembered)};
+        TEST(the_oldest_are_not_remembered), TEST(what_a_store_takes_is_not_sent),
+        TEST(what_a_store_refuses_is_sent), TEST(a_store_that_is_away_is_tried_again),
+        TEST(a_file_that_cannot_be_read_is_left_out), TEST(without_a_link_nothing_is_written)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fetches the contents of a task's files: from the cache of this host, else from the coordinator
- * by Agents.GetBlob. A content is written to a temporary file, checked against its hash, then
- * renamed. It is checked again when it is copied for a task (content.c) and while the task runs
- * (cache_check.c). Threads of the pool work on the files, one piece at a time: the call is not
- * read on while a chunk is written. */
+ * by Agents.GetBlob; objects are fetched by object_fetch.c. A content is written to a temporary
+ * file, checked against its hash, then renamed. It is checked again when it is copied for a task
+ * (content.c) and while the task runs (cache_check.c). Threads of the pool work on the files, one
+ * piece at a time: the call is not read on while a chunk is written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -346,6 +346,19 @@ static void count_files(struct task_files *task)
     fetch_report_begin(task, FETCH_FILES, &task->file_counts);
 }
 
+static void after_object(struct task_files *task, void (*done)(struct task_files *task),
+    enum object_end end, const struct cadre_error *error)
+{
+    if (end == OBJECT_FETCHED) {
+        task->next_file++;
+        fetch_files(task, done);
+    } else if (end == OBJECT_UNLINKED) {
+        retry_when_linked(task->daemon); /* fetch_files() again */
+    } else {
+        retry_start(task, error);
+    }
+}
+
 void fetch_files(struct task_files *task, void (*done)(struct task_files *task))
 {
     if (task->next_file > task->spec->file_count) {
@@ -355,6 +368,10 @@ void fetch_files(struct task_files *task, void (*done)(struct task_files *task))
     }
     struct cadre_error error = {0};
     count_files(task);
+    if (job_file_is_object(tasks_file(task, task->next_file))) {
+        object_fetch_start(task, task->next_file, done, after_object);
+        return;
+    }
     if (fetch_file(task, tasks_file(task, task->next_file), done, &error) != CADRE_OK) {
         retry_start(task, &error);
     }
@@ -363,6 +380,9 @@ void fetch_files(struct task_files *task, void (*done)(struct task_files *task))
 void fetch_renew(struct task_files *task, const struct job_file *file)
 {
     struct cadre_error error = {0};
+    if (job_file_is_object(file)) {
+        return; /* the next task that needs it fetches it */
+    }
     if (task->fetch == NULL && fetch_file(task, file, NULL, &error) != CADRE_OK) {
         log_renewed(task, file->name, error.code, error.text);
     }
@@ -373,6 +393,7 @@ void fetch_cancel(struct task_files *task)
     struct fetch *fetch = task->fetch;
     task->fetch = NULL;
     fetch_report_end(task);
+    object_fetch_cancel(task);
     if (fetch != NULL) {
         fetch->task = NULL;
         if (fetch->call != NULL) {

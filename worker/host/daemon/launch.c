@@ -9,7 +9,7 @@
 #include "worker/host/agent/agent.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
-#include "worker/host/daemon/job_storage.h"
+#include "worker/host/daemon/objects/job_storage.h"
 #include "worker/host/daemon/prepare.h"
 #include "worker/host/daemon/task_files.h"
 

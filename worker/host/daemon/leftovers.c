@@ -13,6 +13,7 @@
 #include "common/base/files.h"
 #include "worker/host/agent/orphans.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/objects/object_index.h"
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/task_files.h"
 
@@ -131,6 +132,7 @@ cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error)
 {
     orphans_kill_except(daemon->task_dir, is_adopted, daemon, leftovers_note);
     fetches_clear(daemon->blob_dir);
+    object_index_clear(daemon->blob_dir);
     cadre_status status = folders_clear(daemon, error);
     struct cadre_error failed;
     if (folder_make(daemon->task_dir, 0711, &failed) != CADRE_OK && status == CADRE_OK) {

@@ -19,7 +19,7 @@
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
-#include "worker/host/daemon/job_storage.h"
+#include "worker/host/daemon/objects/job_storage.h"
 #include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/removal.h"

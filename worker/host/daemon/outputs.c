@@ -2,7 +2,9 @@
  * Sends the files in a task's output folder to the coordinator, one by one, by Agents.PutOutput;
  * then, when its log and its newest checkpoint were sent too, the task is collected. Only
  * regular files are sent; a symbolic link is never followed. Files of a published checkpoint are
- * only referred to, unless the coordinator does not keep it. */
+ * only referred to, unless the coordinator does not keep it. Those of a job with an outputs_folder
+ * are written there instead (object_put.c); what cannot be is sent to the coordinator after all. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,10 @@
 #include "worker/host/daemon/task_files.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
+
+/* Each try lasts a minute when the store does not answer: for a day what a task left stays here.
+ * Its job ends meanwhile (--collect-timeout of the coordinator). */
+#define STORE_TRIES_MAX 1440
 
 struct upload {
     struct task_files *task; /* NULL: cancelled, the end of the work or of the call frees this */
@@ -216,9 +222,65 @@ static void open_upload(struct task_files *task)
     file_work_start(&upload->work, &task->daemon->file_pool, read_chunk, after_read, upload);
 }
 
+/* ---- to an object store ---- */
+
+/* Nothing is lost: from this file on they go to the coordinator. */
+static void give_up_store(struct task_files *task, const struct cadre_error *error)
+{
+    struct output_list *list = task->outputs;
+    struct cadre_error note;
+    cadre_error_set(&note, error->code,
+        "from %.80s on it is at the coordinator (cadre get %" PRIu64 "), because %.300s",
+        list->names[list->next], task->ref.job.n, error->text);
+    log_event(LOG_LEVEL_WARNING, "tasks",
+        "what a task left cannot be written to its job's object store: the coordinator gets it",
+        LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
+        LOG_STR("file", list->names[list->next]), LOG_STR("reason", error->text));
+    output_list_note(list, error->code, note.text);
+    list->to_store = false;
+}
+
+static void after_store(struct task_files *task, const struct cadre_error *error, bool is_file)
+{
+    struct output_list *list = task->outputs;
+    list->writing = false;
+    if (error->code == CADRE_UNAVAILABLE && ++list->tries < STORE_TRIES_MAX) {
+        if (list->tries == 1) {
+            log_event(LOG_LEVEL_WARNING, "tasks",
+                "what a task left waits for an object store that does not answer",
+                LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
+                LOG_STR("file", list->names[list->next]), LOG_STR("reason", error->text));
+        }
+        retry_arm(task->daemon);
+        return;
+    }
+    if (error->code != CADRE_OK && !is_file) {
+        give_up_store(task, error);
+    } else {
+        if (error->code != CADRE_OK) {
+            output_list_note(list, error->code, error->text);
+        }
+        list->tries = 0;
+        list->next++;
+    }
+    outputs_resume(task);
+}
+
+static void open_next(struct task_files *task)
+{
+    struct output_list *list = task->outputs;
+    if (list->to_store) {
+        list->writing = true;
+        object_put_start(task, list->names[list->next], after_store);
+    } else {
+        open_upload(task);
+    }
+}
+
 static void daemon_outputs_finish(struct task_files *task)
 {
     struct output_list *list = task->outputs;
+    object_put_cancel(task); /* nothing is on its way; it closes the connections */
     task->outputs = NULL;
     task->collecting = false;
     if (list->code != CADRE_OK) {
@@ -236,11 +298,14 @@ static void daemon_outputs_finish(struct task_files *task)
 void outputs_resume(struct task_files *task)
 {
     struct output_list *list = task->outputs;
-    if (list == NULL || list->work.running) {
+    if (list == NULL || list->work.running || list->writing) {
         return;
     }
     while (task->upload == NULL && list->next < list->count && task->daemon->linked) {
-        open_upload(task);
+        open_next(task);
+        if (task->outputs != list || list->writing) {
+            return; /* it has gone on in there, or is on its way */
+        }
     }
     bool remaining_present = tasks_log_is_stored(task) && task->publish == NULL;
     if (task->upload == NULL && list->next == list->count && remaining_present) {
@@ -267,7 +332,9 @@ void outputs_start(struct task_files *task)
 {
     task->collecting = true;
     task->outputs = output_list_new(task, task->folder);
-    if (task->outputs == NULL) {
+    if (task->outputs != NULL) {
+        task->outputs->to_store = object_put_is_wanted(task);
+    } else {
         task->collecting = false;
         agent_task_collected(task->daemon->agent, task->ref, CADRE_RESOURCE_EXHAUSTED,
             "the worker has no memory to collect what the task left");
@@ -283,6 +350,7 @@ void outputs_cancel(struct task_files *task)
     struct output_list *list = task->outputs;
     task->upload = NULL;
     task->outputs = NULL;
+    object_put_cancel(task);
     if (upload != NULL) {
         upload->task = NULL;
         if (upload->call != NULL) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prepares a task until its process runs: its folder and user, its contents (fetch.c), the
- * checkpoint that it goes on from (restore.c), its files (stage_in.c), its process (launch.c).
- * Each of these gets the next step as a callback. */
+ * Prepares a task until its process runs: its folder and user, its contents (fetch.c), the place
+ * of what it will leave, where that is an object store (object_put.c), the checkpoint that it goes
+ * on from (restore.c), its files (stage_in.c), its process (launch.c). Each of these gets the next
+ * step as a callback. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,16 +76,29 @@ static void after_stage_in(struct task_files *task, const struct staged *staged)
     }
 }
 
-/* ---- contents from the coordinator ---- */
-
 static void after_restore(struct task_files *task)
 {
     stage_in_start(task, after_stage_in);
 }
 
+/* ---- contents from the coordinator and from object stores ---- */
+
+static void after_check(struct task_files *task, const struct cadre_error *error)
+{
+    if (error->code == CADRE_OK) {
+        restore_start(task, after_restore);
+    } else {
+        retry_start(task, error);
+    }
+}
+
 static void after_fetch(struct task_files *task)
 {
-    restore_start(task, after_restore);
+    if (object_put_is_wanted(task)) {
+        object_put_check(task, after_check);
+    } else {
+        restore_start(task, after_restore);
+    }
 }
 
 static void prepare_fetch(struct task_files *task)
@@ -151,8 +165,8 @@ void prepare_resume(struct task_files *task)
     if (task->restore != NULL) {
         restore_resume(task);
     } else if (!task->ready && !task->failed && !task->staging_in && task->fetch == NULL &&
-               task->folder != NULL && !task->start_waits && !task->uid_waits &&
-               !task->name_waits) {
+               task->object == NULL && task->put == NULL && task->folder != NULL &&
+               !task->start_waits && !task->uid_waits && !task->name_waits) {
         prepare_fetch(task);
     }
 }
@@ -160,5 +174,6 @@ void prepare_resume(struct task_files *task)
 void prepare_cancel(struct task_files *task)
 {
     fetch_cancel(task);
+    object_put_cancel(task);
     restore_cancel(task);
 }

@@ -26,6 +26,7 @@ static void free_task(struct task_files *task)
     free(task->log_incoming);
     free(task->restore_path);
     free(task->object_folder);
+    free(task->objects);
     free(task);
 }
 

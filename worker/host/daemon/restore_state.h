@@ -6,7 +6,7 @@
 #include "common/base/sha256.h"
 #include "common/checkpoint/content.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/job_storage.h"
+#include "worker/host/daemon/objects/job_storage.h"
 #include "worker/host/daemon/task_files.h"
 
 /* The file name of the manifest here. */

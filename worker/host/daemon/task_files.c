@@ -18,7 +18,8 @@ struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
 
 const struct job_file *tasks_file(const struct task_files *task, size_t i)
 {
-    return i == 0 ? &task->spec->program : &task->spec->files[i - 1];
+    const struct job_file *files = task->objects != NULL ? task->objects : task->spec->files;
+    return i == 0 ? &task->spec->program : &files[i - 1];
 }
 
 cadre_status tasks_name_folder(struct task_files *task, struct cadre_error *error)

@@ -30,6 +30,9 @@ struct task_files {
     /* fetching: files[next_file..] are still to come; 0 is the program */
     size_t next_file;
     struct fetch *fetch;                  /* under way */
+    struct object_fetch *object;          /* the same, of an object */
+    struct job_file *objects;             /* NULL: none was fetched; else of spec->files, with hash
+                                           * and size of those that were */
     struct checkpoint_counts file_counts; /* of those that are not cached */
     struct fetch_account fetching;        /* what is reported of all this */
     struct restore *restore;              /* the checkpoint to go on from is being fetched */
@@ -92,6 +95,7 @@ struct task_files {
     bool collecting;
     bool forgotten;
     struct upload *upload;
+    struct object_put *put; /* to an object store; also the trial before its start */
     struct output_list *outputs;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job's own credentials for object stores; restore.c checks with them what the job's tasks read.
  */
-#include "worker/host/daemon/job_storage.h"
+#include "worker/host/daemon/objects/job_storage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,10 @@
 /* Those of a job that count. The others, AWS_PROFILE, AWS_SHARED_CREDENTIALS_FILE, HOME and more,
  * lead to files of the host, and AWS_CONTAINER_CREDENTIALS_FULL_URI and its kin to whatever answers
  * this daemon. */
+#define ADDRESSES 5 /* the first ones: where the store is */
 static const char *const names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION",
-    "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-    "AWS_CA_BUNDLE", METADATA_DISABLED};
+    "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN", METADATA_DISABLED};
 
 /* Where this daemon's own environment says that the host's credentials are. */
 static const char *const host_names[] = {"AWS_CONTAINER_CREDENTIALS_FULL_URI",
@@ -151,6 +152,17 @@ cadre_status job_storage_identity(const struct job_spec *spec, const char *other
     status = status == CADRE_OK ? sha256_finish(stream, ret_hash, error) : status;
     sha256_close(stream);
     return status;
+}
+
+cadre_status job_storage_hash_address(
+    const struct job_storage *storage, struct sha256_stream *hash, struct cadre_error *error)
+{
+    for (size_t i = 0; i < ADDRESSES; i++) {
+        const char *value = storage->source.find(storage->source.user, names[i]);
+        value = value != NULL ? value : "";
+        CADRE_TRY(sha256_add(hash, value, strlen(value) + 1, error));
+    }
+    return CADRE_OK;
 }
 
 void job_storage_stop(struct job_storage *storage)

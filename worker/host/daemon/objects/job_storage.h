@@ -5,8 +5,8 @@
  * This daemon may reach, on the host and from it, what the job's user may not. So a job names a
  * store by http:// or https://, at no address of a metadata service, and its keys; nothing that it
  * names is asked for credentials. Those of the host are used where its operator says so. */
-#ifndef CADRE_WORKER_DAEMON_JOB_STORAGE_H
-#define CADRE_WORKER_DAEMON_JOB_STORAGE_H
+#ifndef CADRE_WORKER_DAEMON_OBJECTS_JOB_STORAGE_H
+#define CADRE_WORKER_DAEMON_OBJECTS_JOB_STORAGE_H
 
 #include "common/base/error.h"
 #include "common/base/sha256.h"
@@ -33,6 +33,10 @@ cadre_status job_storage_open(
  * it has no keys, of `otherwise`. It tells nothing of them. */
 cadre_status job_storage_identity(const struct job_spec *spec, const char *otherwise,
     struct sha256 *ret_hash, struct cadre_error *error);
+
+/* Adds to the hash what decides which object a path names, beside the path: where the store is. */
+cadre_status job_storage_hash_address(
+    const struct job_storage *storage, struct sha256_stream *hash, struct cadre_error *error);
 /* Calls that wait fail soon; any thread. */
 void job_storage_stop(struct job_storage *storage);
 /* Credentials are wiped. A zeroed one is allowed. */
