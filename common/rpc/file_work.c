@@ -11,15 +11,34 @@ static void in_thread(uv_work_t *work)
     at->in_thread(at->user);
 }
 
+static void file_work_end(struct file_work *work)
+{
+    struct file_work_pool *file_pool = work->file_pool;
+    file_pool->count--;
+    work->running = false;
+    work->done(work->user);
+    file_pool->none = file_pool->count == 0;
+}
+
 static void after_thread(uv_work_t *work, int status)
 {
-    struct file_work *at = work->data;
-    struct file_work_pool *file_pool = at->file_pool;
     (void)status;
-    file_pool->count--;
-    at->running = false;
-    at->done(at->user);
-    file_pool->none = file_pool->count == 0;
+    file_work_end(work->data);
+}
+
+cadre_status file_work_pool_start(
+    struct file_work_pool *file_pool, unsigned count, struct cadre_error *error)
+{
+    CADRE_ASSERT(file_pool->count == 0 && file_pool->threads == NULL);
+    return file_work_threads_open(
+        file_pool->loop, count, file_work_end, &file_pool->threads, error);
+}
+
+void file_work_pool_close(struct file_work_pool *file_pool)
+{
+    CADRE_ASSERT(file_pool->count == 0);
+    file_work_threads_close(file_pool->threads);
+    file_pool->threads = NULL;
 }
 
 void file_work_start(struct file_work *work, struct file_work_pool *file_pool,
@@ -33,6 +52,10 @@ void file_work_start(struct file_work *work, struct file_work_pool *file_pool,
     work->running = true;
     work->work.data = work;
     file_pool->count++;
+    if (file_pool->threads != NULL) {
+        file_work_threads_add(file_pool->threads, work);
+        return;
+    }
     uv_queue_work(rpc_loop_uv(file_pool->loop), &work->work, in_thread, after_thread);
 }
 

@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/contents/content_references_state.h"
+
+/* An object store that did not give a manifest is asked again. */
+#define READ_AGAIN_US CADRE_US_PER_S
 
 struct refresh {
     struct daemon *daemon;
@@ -235,8 +239,16 @@ static void after_read(void *user)
     free(content_references->unread_manifest);
     content_references->unread_manifest = NULL;
     content_references->unread_count = 0;
-    daemon->references_dropped =
-        daemon->references_dropped || !(refresh.unread_manifest || refresh.short_of_memory);
+    bool all = !(refresh.unread_manifest || refresh.short_of_memory);
+    daemon->references_dropped = daemon->references_dropped || all || daemon->objects != NULL;
+    if (!all && daemon->objects != NULL) { /* which may be away */
+        daemon->references_next_us = clock_monotonic_us() + READ_AGAIN_US;
+    }
+}
+
+bool content_references_are_incomplete(const struct content_references *content_references)
+{
+    return content_references != NULL && content_references->is_incomplete;
 }
 
 bool content_references_are_loading(const struct content_references *content_references)
@@ -251,7 +263,7 @@ static void queue_unread(
 {
     struct content_references *content_references = refresh->content_references;
     struct unread_manifest unread_manifest = {.job = job, .checkpoint = *checkpoint};
-    if (!content_references->built) {
+    if (!content_references->built && refresh->daemon->objects == NULL) {
         read_one(refresh->daemon, &unread_manifest);
         add_read(refresh, &unread_manifest);
         return;
@@ -468,6 +480,7 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
             after_read, daemon);
     }
     CADRE_TRY(status);
+    refresh.content_references->is_incomplete = refresh.unread_manifest;
     if (refresh.short_of_memory) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");

@@ -98,8 +98,8 @@ cadre_status shared_ledger_check_options(
     }
     if (options->contents_dir == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "--ha needs --contents DIR: a folder that all coordinators share, because programs, "
-            "checkpoints, outputs and logs of jobs are not in etcd");
+            "--ha needs --contents: a folder that all coordinators share or s3://BUCKET/PREFIX, "
+            "because programs, checkpoints, outputs and logs of jobs are not in etcd");
     }
     if (options->supersede) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three coordinators whose contents lie in a real object store: what test_several*.py ask of a folder, and that none of
+them has anything that another one lacks."""
+import os
+import shutil
+
+os.environ["CADRE_TEST_CONTENTS"] = "store"
+
+import stored_contents  # noqa: E402
+import test_several  # noqa: E402
+import test_several_seen  # noqa: E402
+from checkpoints import EVERY  # noqa: E402
+from learning import FAST_WORKER, Learning  # noqa: E402
+from several import Several, TIMING  # noqa: E402
+from testing import check, check_equal, check_in, run, wait_for  # noqa: E402
+
+test_one_leads_and_a_job_runs = test_several.test_one_leads_and_a_job_runs
+test_the_leader_is_killed = test_several.test_the_leader_is_killed
+test_the_leader_ends_in_order = test_several.test_the_leader_ends_in_order
+test_the_leader_is_stopped = test_several.test_the_leader_is_stopped
+test_jobs_of_before = test_several.test_jobs_of_before
+test_one_that_was_away_for_long = test_several.test_one_that_was_away_for_long
+test_each_line_is_there_once = test_several_seen.test_each_line_is_there_once
+
+
+def test_no_disk_is_needed():
+    """Each leader is killed, and loses all of its disk: the next one has logs, outputs, checkpoints and values."""
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "save=1", workers=2, allowed=7, checkpoint_every=EVERY)
+        for position in (5, 20, 35):
+            learning.until_position(position)
+            leader = cluster.leader()
+            leader.kill()
+            shutil.rmtree(leader.state)
+            cluster.follow(but=leader)
+            learning.client = cluster.client
+            leader.start()
+            learning.allow(position + 15)
+        learning.allow()
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+
+
+def test_another_cluster_is_refused():
+    with Several(workers=0, coordinator=TIMING) as cluster:
+        with Several(workers=0, coordinators=1, start=False) as other:
+            other.contents, one = cluster.contents, None
+            one = other.one(0)
+            one.start(ready=False)
+            check(one.wait_end() != 0, "a second cluster takes the first one's contents")
+            check_in(f"--contents {cluster.contents} is the folder of another cluster", one.log(), "why not")
+
+
+def test_another_place_is_refused():
+    with Several(workers=0, coordinator=TIMING) as cluster:
+        wait_for("the place has its number", lambda: "folder" in stored_contents.names(cluster.contents))
+        follower = next(one for one in cluster.coordinators if one is not cluster.leader())
+        follower.stop()
+        place = cluster.contents
+        cluster.contents = stored_contents.fresh_place()
+        stray = cluster.one(cluster.coordinators.index(follower))
+        stray.start(ready=False)
+        check(stray.wait_end() != 0, "it leads with a place of its own")
+        check_in("is another folder than the one that this cluster's coordinators share", stray.log(), "why not")
+        cluster.contents = place
+        follower.start()
+
+
+if __name__ == "__main__":
+    run(dict(globals()))

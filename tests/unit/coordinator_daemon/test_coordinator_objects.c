@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Contents in an object store, which is a folder here: the index is listed by a thread, what is not
+ * needed any more is removed there and here, checkpoints are read from it, and jobs are forgotten
+ * whole. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/contents/artifacts.h"
+#include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/contents/contents.h"
+#include "coordinator/daemon/contents/quota.h"
+#include "coordinator/daemon/objects/object_cache.h"
+#include "tests/unit/coordinator_daemon/fake_engine.h"
+
+static struct engine engine;
+static struct daemon stand;
+
+static int set_up(void **state)
+{
+    (void)state;
+    engine = (struct engine){0};
+    daemon_open_objects(&stand, &engine);
+    settle(&stand);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    daemon_close(&stand);
+    return 0;
+}
+
+/* As another coordinator's upload leaves it. */
+static struct sha256 put_object(const char *text)
+{
+    struct cadre_error error = {0};
+    struct sha256 hash = hash_of_text(text);
+    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash.bytes);
+    assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
+    return hash;
+}
+
+static bool is_object(const struct sha256 *hash)
+{
+    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash->bytes);
+    return access(path, F_OK) == 0;
+}
+
+static void none_is_known_before_all_are_listed(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    uint64_t bytes = 0;
+    struct sha256 hash = put_object("a content");
+    reopen_contents(&stand);
+    assert_true(contents_is_loading(stand.contents));
+    assert_false(contents_find(stand.contents, &hash, NULL));
+    assert_error(
+        contents_check_loaded(stand.contents, &error), CADRE_UNAVAILABLE, &error, "still listing");
+    settle(&stand);
+    assert_ok(contents_check_loaded(stand.contents, &error), &error);
+    assert_true(contents_find(stand.contents, &hash, &bytes));
+    assert_int_equal(bytes, 9);
+    assert_int_equal(contents_bytes(stand.contents), 9);
+    assert_true(contents_is_synced(stand.contents, &hash));
+}
+
+static void note(void *user)
+{
+    *(bool *)user = true;
+}
+
+static void what_waits_goes_on_then(void **state)
+{
+    (void)state;
+    bool gone = false;
+    struct contents_wait wait = {.go = note, .user = &gone};
+    reopen_contents(&stand);
+    contents_wait(stand.contents, &wait);
+    assert_false(gone);
+    settle(&stand);
+    assert_true(gone);
+}
+
+/* The store does not say when an upload relied on one: a new leader lets all be for an hour. */
+static void what_is_not_needed_goes_after_an_hour(void **state)
+{
+    (void)state;
+    struct sha256 hash = put_object("not needed");
+    reopen_contents(&stand);
+    settle(&stand);
+    struct cadre_error error = {0};
+    assert_ok(refresh_references(&stand, &error), &error);
+    contents_collect_garbage(stand.contents, content_references_has, stand.content_references);
+    settle(&stand);
+    assert_true(is_object(&hash));
+    contents_remove(stand.contents, &hash, true);
+    settle(&stand);
+    assert_true(is_object(&hash));
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    assert_false(is_object(&hash));
+    assert_false(contents_find(stand.contents, &hash, NULL));
+}
+
+/* One that was replaced removes nothing. */
+static void only_a_leader_removes(void **state)
+{
+    (void)state;
+    struct sha256 hash = put_object("not needed");
+    reopen_contents(&stand);
+    settle(&stand);
+    leading_set(&stand.leading, 0);
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    assert_true(is_object(&hash));
+    assert_true(contents_find(stand.contents, &hash, NULL));
+    leading_set(&stand.leading, clock_boot_us() + 60 * CADRE_US_PER_S);
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    assert_false(is_object(&hash));
+}
+
+static void count_file(void *user, const char *name, uint64_t bytes)
+{
+    (void)name;
+    *(uint64_t *)user += bytes;
+}
+
+static void a_checkpoint_is_read_from_the_store(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    static const char *const blocks[] = {"block one", "block two", NULL};
+    char text[2048];
+    struct fake_job *job = add_job(&engine, 1, "program");
+    size_t size = manifest_text(10, blocks, text);
+    text[size] = '\0';
+    struct sha256 hash = put_object(text);
+    struct sha256 first = put_object(blocks[0]);
+    struct core_checkpoint checkpoint = {
+        .position = 10, .path = "c-10.json", .manifest_bytes = size};
+    memcpy(checkpoint.manifest_sha256, hash.bytes, sizeof hash.bytes);
+    publish(job, &checkpoint);
+    reopen_contents(&stand);
+    settle(&stand);
+    assert_ok(refresh_references(&stand, &error), &error);
+    assert_true(content_references_has(stand.content_references, &first));
+    assert_false(content_references_are_incomplete(stand.content_references));
+    struct artifacts artifacts;
+    uint64_t bytes = 0;
+    assert_ok(artifacts_of(&stand, (struct job_id){1}, &artifacts, &error), &error);
+    artifacts_each(&artifacts, count_file, &bytes);
+    assert_int_equal(bytes, size + 18);
+    /* A copy that is damaged is fetched again. */
+    CADRE_FREE_AT_EXIT char *copy = sha256_path(stand.blob_dir, hash.bytes);
+    text[0] = '!';
+    test_write(copy, text);
+    bytes = 0;
+    artifacts_each(&artifacts, count_file, &bytes);
+    assert_int_equal(bytes, size + 18);
+    artifacts_free(&artifacts);
+}
+
+static void put_of_job(const char *name, const char *text)
+{
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = objects_path(stand.objects, "jobs/%s", name);
+    assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
+}
+
+static bool is_of_job(const char *name)
+{
+    CADRE_FREE_AT_EXIT char *path = objects_path(stand.objects, "%s", name);
+    return access(path, F_OK) == 0;
+}
+
+static void a_forgotten_job_leaves_nothing(void **state)
+{
+    (void)state;
+    put_of_job("1/logs/0/x", "text");
+    put_of_job("1/outputs/0/y", "text");
+    put_of_job("2/outputs/0/y", "text");
+    paths_remove_job(&stand, (struct job_id){1});
+    settle(&stand);
+    assert_false(is_of_job("jobs/1/logs/0/x"));
+    assert_false(is_of_job("jobs/1/outputs/0/y"));
+    assert_false(is_of_job("forgotten/1"));
+    assert_true(is_of_job("jobs/2/outputs/0/y"));
+}
+
+/* A kill came in between. */
+static void a_start_removes_the_rest(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = objects_path(stand.objects, "forgotten/3");
+    put_of_job("3/outputs/0/y", "text");
+    put_of_job("4/outputs/0/y", "text");
+    assert_ok(objects_put(stand.objects, path, "", 0, &error), &error);
+    paths_resume_removal(&stand);
+    settle(&stand);
+    assert_false(is_of_job("jobs/3/outputs/0/y"));
+    assert_false(is_of_job("forgotten/3"));
+    assert_true(is_of_job("jobs/4/outputs/0/y"));
+}
+
+static void what_jobs_keep_is_counted(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    add_job(&engine, 1, "program");
+    add_job(&engine, 2, "program");
+    put_of_job("1/logs/0/x", "12345");
+    put_of_job("1/outputs/0/y", "123");
+    put_of_job("1/series/z", "12");
+    put_of_job("2/outputs/0/y", "1");
+    put_of_job("7/outputs/0/y", "of a job that there is not");
+    assert_ok(quota_open(&stand, &error), &error);
+    settle(&stand);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){1}), 10);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){2}), 1);
+    struct quota_sizes sizes = quota_sizes(&stand);
+    assert_int_equal(sizes.logs_bytes, 7);
+    assert_int_equal(sizes.outputs_bytes, 4);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(none_is_known_before_all_are_listed),
+        TEST(what_waits_goes_on_then), TEST(what_is_not_needed_goes_after_an_hour),
+        TEST(only_a_leader_removes), TEST(a_checkpoint_is_read_from_the_store),
+        TEST(a_forgotten_job_leaves_nothing), TEST(a_start_removes_the_rest),
+        TEST(what_jobs_keep_is_counted)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
