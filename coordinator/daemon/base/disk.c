@@ -156,7 +156,7 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
     struct cadre_error why;
     CADRE_TRY(disk_check_ledger(daemon, error));
     if (daemon->objects != NULL && objects_are_away(daemon->objects, &why)) {
-        return cadre_error_set(error, why.code, "%s", why.text);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s", why.text);
     }
     if (reserve == 0 || (disk->free_bytes >= kept && disk->free_bytes - kept >= bytes)) {
         disk->granted_bytes += bytes;
