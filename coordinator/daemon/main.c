@@ -201,8 +201,10 @@ static void write_status(void *user, char *ret_text, size_t size)
     }
     bool full = daemon->disk.low || daemon->disk.held;
     snprintf(ret_text, size, "%s%u worker%s; jobs: %u run, %u wait",
-        full ? "the disk of the state directory is full; " : "", workers, workers == 1 ? "" : "s",
-        run, wait);
+        full                ? "the disk of the state directory is full; "
+        : daemon->disk.away ? "the object store of --contents is away; "
+                            : "",
+        workers, workers == 1 ? "" : "s", run, wait);
 }
 
 /* With --ha not before another process of its name would have ended it. */

@@ -7,20 +7,20 @@ import shutil
 os.environ["CADRE_TEST_CONTENTS"] = "store"
 
 import stored_contents  # noqa: E402
-import test_several  # noqa: E402
-import test_several_seen  # noqa: E402
+import test_several as several_tests  # noqa: E402
+import test_several_seen as seen_tests  # noqa: E402
 from checkpoints import EVERY  # noqa: E402
 from learning import FAST_WORKER, Learning  # noqa: E402
 from several import Several, TIMING  # noqa: E402
 from testing import check, check_equal, check_in, run, wait_for  # noqa: E402
 
-test_one_leads_and_a_job_runs = test_several.test_one_leads_and_a_job_runs
-test_the_leader_is_killed = test_several.test_the_leader_is_killed
-test_the_leader_ends_in_order = test_several.test_the_leader_ends_in_order
-test_the_leader_is_stopped = test_several.test_the_leader_is_stopped
-test_jobs_of_before = test_several.test_jobs_of_before
-test_one_that_was_away_for_long = test_several.test_one_that_was_away_for_long
-test_each_line_is_there_once = test_several_seen.test_each_line_is_there_once
+test_one_leads_and_a_job_runs = several_tests.test_one_leads_and_a_job_runs
+test_the_leader_is_killed = several_tests.test_the_leader_is_killed
+test_the_leader_ends_in_order = several_tests.test_the_leader_ends_in_order
+test_the_leader_is_stopped = several_tests.test_the_leader_is_stopped
+test_jobs_of_before = several_tests.test_jobs_of_before
+test_one_that_was_away_for_long = several_tests.test_one_that_was_away_for_long
+test_each_line_is_there_once = seen_tests.test_each_line_is_there_once
 
 
 def test_no_disk_is_needed():
@@ -44,11 +44,10 @@ def test_no_disk_is_needed():
 def test_another_cluster_is_refused():
     with Several(workers=0, coordinator=TIMING) as cluster:
         with Several(workers=0, coordinators=1, start=False) as other:
-            other.contents, one = cluster.contents, None
-            one = other.one(0)
-            one.start(ready=False)
-            check(one.wait_end() != 0, "a second cluster takes the first one's contents")
-            check_in(f"--contents {cluster.contents} is the folder of another cluster", one.log(), "why not")
+            other.contents = cluster.contents
+            other.coordinators = [other.one(0)]
+            one = other.coordinators[0].start()
+            wait_for("it is refused", lambda: "the folder of --contents is that of a cluster" in one.log())
 
 
 def test_another_place_is_refused():
