@@ -61,8 +61,8 @@ def test_a_job_leaves_all_in_the_store():
         for folder in ("blobs/", f"jobs/{learning.job}/logs/0/", f"jobs/{learning.job}/logs/1/"):
             check(any(name.startswith(folder) for name in names), f"nothing lies in {folder}: {names}")
         for name in (name for name in names if name.startswith("blobs/")):
-            check_equal(hashlib.sha256(stored_contents.read(cluster.place, name)).hexdigest(), name.removeprefix("blobs/"),
-                        "the hash of a content")
+            content = stored_contents.read(cluster.place, name)
+            check_equal(hashlib.sha256(content).hexdigest(), name.removeprefix("blobs/"), "the hash of a content")
         check(not os.path.exists(f"{cluster.coordinator.state}/blobs"), "the state directory has contents")
         cluster.lose_disk()
         cluster.start_again()
@@ -148,11 +148,12 @@ def test_a_store_that_is_away():
         proxy.plan.draw(refused=100)
         learning.allow(30)
         learning.until_position(30)
-        wait_for("the coordinator says so", lambda: "the object store of --contents is away" in cluster.coordinator.log())
+        away = "the object store of --contents is away"
+        wait_for("the coordinator says so", lambda: away in cluster.coordinator.log())
         wait_for("its health says so", lambda: cluster.health() == health_pb2.HealthCheckResponse.NOT_SERVING)
         done = cluster.cadre("submit", "--detach", "/bin/true", status=None)
         check(done.returncode != 0, "a submission is taken while the store is away")
-        check_in("the object store of --contents is away", done.stderr.decode(), "why it is refused")
+        check_in(away, done.stderr.decode(), "why it is refused")
         proxy.plan.clear()
         wait_for("its health is good again", lambda: cluster.health() == health_pb2.HealthCheckResponse.SERVING)
         check_in("answers again", cluster.coordinator.log(), "the log")

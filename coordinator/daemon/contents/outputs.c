@@ -122,9 +122,9 @@ static void contents_outputs_walk(struct listing *listing, const char *prefix)
 /* ---- in an object store ---- */
 
 /* The path below the folder of outputs, or of references. */
-static char *path_below(const struct storage_entry *entry, const char *folder)
+static char *path_beneath(const struct storage_entry *entry, const char *folder)
 {
-    return entry->is_folder ? NULL : strdup(objects_name_below(folder, entry->path));
+    return entry->is_folder ? NULL : strdup(objects_name_beneath(folder, entry->path));
 }
 
 struct object_listing {
@@ -137,7 +137,7 @@ static bool list_object(void *user, const struct storage_entry *entry)
 {
     const struct object_listing *of = user;
     struct listing *listing = of->listing;
-    char *path = path_below(entry, of->folder);
+    char *path = path_beneath(entry, of->folder);
     if (path != NULL && of->references) {
         const char *slash = strrchr(path, '/');
         note_reference(listing, path, strdup(slash != NULL ? slash + 1 : path));

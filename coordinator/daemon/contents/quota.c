@@ -222,7 +222,7 @@ static struct job_sizes *listed_sizes_of(struct quota_listing *listing, uint64_t
 static bool count_object(void *user, const struct storage_entry *entry)
 {
     struct quota_listing *listing = user;
-    const char *name = objects_name_below(listing->folder, entry->path);
+    const char *name = objects_name_beneath(listing->folder, entry->path);
     char *end = NULL;
     uint64_t job = strtoull(name, &end, 10);
     if (entry->is_folder || end == name || *end != '/') {

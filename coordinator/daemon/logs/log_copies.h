@@ -2,7 +2,7 @@
  * Logs that lie in an object store (log_segment.h), and the files in which this coordinator works
  * on them: log_files.c and log_read.c use these as they are. A log's segments are listed when it
  * is first used: then its file has the right size, which is enough to append, and the bytes come
- * when it is first read. Files that nobody uses go when all take more than the limit, the ones
+ * when it is first read. Files that are not in use go when all take more than the limit, the ones
  * used longest ago first. In threads, but for open, close and forget. */
 #ifndef CADRE_COORDINATOR_DAEMON_LOGS_LOG_COPIES_H
 #define CADRE_COORDINATOR_DAEMON_LOGS_LOG_COPIES_H

@@ -113,7 +113,7 @@ char *objects_path(const struct objects *objects, const char *format, ...)
     return storage_join(objects->root, name);
 }
 
-const char *objects_name_below(const char *folder, const char *path)
+const char *objects_name_beneath(const char *folder, const char *path)
 {
     size_t length = strlen(folder);
     const char *name = strncmp(path, folder, length) == 0 ? path + length : path;
@@ -268,7 +268,7 @@ bool objects_wait(struct objects *objects)
 
 /* ---- calls ---- */
 
-/* A caller may want no text; whether the store is away is told with one. */
+/* A caller may want no text; why the store is away has one. */
 #define OBJECTS_CALL(objects, path, error, call)                                                   \
     do {                                                                                           \
         if ((path) == NULL) {                                                                      \

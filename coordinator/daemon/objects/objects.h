@@ -34,7 +34,7 @@ void objects_close(struct objects *objects);
 char *objects_path(const struct objects *objects, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* What a path that was listed has below `folder`, a path of objects_path(). */
-const char *objects_name_below(const char *folder, const char *path);
+const char *objects_name_beneath(const char *folder, const char *path);
 
 /* Whether the store is away; *ret_why (may be NULL): a sentence that says so. Any thread. */
 bool objects_are_away(struct objects *objects, struct cadre_error *ret_why);

@@ -175,7 +175,7 @@ static bool series_files_append(struct series_io *io, const struct wire_buffer *
     ssize_t written = refused ? -1 : pwrite(fd, buffer->bytes, buffer->size, (off_t)io->file_bytes);
     if (written != (ssize_t)buffer->size) {
         io->lost_errno = refused ? EIO : written < 0 ? errno : ENOSPC;
-        io->chain.needs_snapshot = true; /* the file lacks what was put */
+        io->chain.snapshot_due = true; /* the file lacks what was put */
         (void)!ftruncate(fd, (off_t)io->file_bytes);
         return false;
     }
@@ -202,7 +202,7 @@ static bool write_snapshot(struct series_io *io, struct wire_buffer *buffer)
         io->state->outdated = false;
         io->look = look_at(io->path);
     }
-    io->chain.needs_snapshot = io->chain.needs_snapshot || !good;
+    io->chain.snapshot_due = io->chain.snapshot_due || !good;
     io->snapshot_bytes = io->file_bytes;
     return good;
 }
@@ -222,7 +222,7 @@ static bool write_items(struct series_io *io)
     bool good = apply_items(io, &buffer);
     io->lost_errno = good ? 0 : ENOMEM;
     bool is_chain = io->chain.objects != NULL;
-    bool is_whole = io->state->outdated || (is_chain && io->chain.needs_snapshot);
+    bool is_whole = io->state->outdated || (is_chain && io->chain.snapshot_due);
     if (good && is_whole && has_changed(io, &buffer)) {
         good = write_snapshot(io, &buffer);
         io->lost_errno = good || is_chain ? 0 : EIO;

@@ -156,7 +156,7 @@ cadre_status series_objects_fetch(
     const struct link_name *newest = list.count > 0 ? &list.items[list.count - 1] : NULL;
     bool is_own = newest != NULL && newest->term == series->term;
     series->number = is_own ? newest->number + 1 : 0;
-    series->needs_snapshot = true;
+    series->snapshot_due = true;
     series->is_fetched = true;
     return CADRE_OK;
 }
@@ -187,13 +187,13 @@ cadre_status series_objects_put(struct series_objects *series, bool is_snapshot,
     const struct link_name name = {
         .term = series->term, .number = series->number++, .is_snapshot = is_snapshot};
     CADRE_FREE_AT_EXIT char *path = path_of_link(series, &name);
-    series->needs_snapshot = true;
+    series->snapshot_due = true;
     CADRE_TRY(objects_put(series->objects, path, bytes, size, error));
     if (!leading_holds(series->leading)) {
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "this coordinator does not know whether it leads still");
     }
-    series->needs_snapshot = name.number % CHAIN_MAX == CHAIN_MAX - 1;
+    series->snapshot_due = name.number % CHAIN_MAX == CHAIN_MAX - 1;
     if (is_snapshot) {
         remove_older(series, name.number);
     }

@@ -17,9 +17,9 @@ struct series_objects {
     const struct leading *leading;
     uint64_t term;
     struct job_id job;
-    bool is_fetched;     /* the file has what the store has */
-    bool needs_snapshot; /* the next object is to be one */
-    uint64_t number;     /* of the next object */
+    bool is_fetched;   /* the file has what the store has */
+    bool snapshot_due; /* the next object is to be one */
+    uint64_t number;   /* of the next object */
 };
 
 /* Makes the file at `path` from the objects, once. */

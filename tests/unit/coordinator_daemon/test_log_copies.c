@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Logs in an object store, which is a folder here, and coordinators with files of their own: what
- * was acknowledged is read back by any of them, whoever wrote it, in which order, and whatever
+ * was acknowledged is read back by any of them, in whatever order they wrote, and whatever
  * failed. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -325,7 +325,7 @@ static void each_call_fails_once(void **state)
     assert_memory_equal(text, wanted, at);
 }
 
-/* Files that nobody uses go, and come back when they are asked for. */
+/* Files that are not in use go, and come back when they are asked for. */
 static void files_that_are_too_much_go(void **state)
 {
     (void)state;

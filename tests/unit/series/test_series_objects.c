@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The values of a job in an object store, which is a folder here: what was acknowledged is read
- * back by the next coordinator, whoever else writes beside it and whatever fails. */
+ * back by the next coordinator, also when another one writes beside it, and whatever fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
