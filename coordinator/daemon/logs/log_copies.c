@@ -10,11 +10,14 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "coordinator/daemon/logs/log_copy_files.h"
 
 #define BUCKETS 256
+
+#define FETCHED_AT_ONCE ((size_t)8)
 
 struct log_copy {
     struct log_copy *next; /* in its bucket */
@@ -30,6 +33,7 @@ struct log_copy {
     pthread_mutex_t mutex; /* of what follows, and of the files while they are written */
     bool is_listed;
     bool is_filled;
+    bool is_again;       /* it was listed again, because an object had gone since */
     uint64_t local_from; /* from here on the file has the bytes */
     struct log_segments segments;
 };
@@ -248,46 +252,108 @@ static cadre_status list_segments(struct log_copy *copy, struct cadre_error *err
     return CADRE_OK;
 }
 
-/* One whose object is damaged or missing leaves its bytes out; others are tried all the same. */
-static cadre_status fill_segment(struct log_copy *copy, struct log_copy_filling *filling,
-    const struct log_segment *segment, struct cadre_error *error)
+/* An object that is being fetched, by a thread of its own or not. */
+struct fetched {
+    const struct log_copy *copy;
+    const struct log_segment *segment;
+    pthread_t thread;
+    bool has_thread;
+    cadre_status status;
+    char *object;
+    size_t size;
+    struct cadre_error error;
+};
+
+static void *fetch(void *argument)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of_segment(copy, segment);
-    CADRE_FREE_AT_EXIT char *object = NULL;
+    struct fetched *fetched = argument;
+    CADRE_FREE_AT_EXIT char *path = path_of_segment(fetched->copy, fetched->segment);
+    fetched->status = objects_get(fetched->copy->copies->objects, path,
+        LOG_SEGMENT_OBJECT_BYTES_MAX, &fetched->object, &fetched->size, &fetched->error);
+    return NULL;
+}
+
+/* One whose object is damaged or missing leaves its bytes out; others are tried all the same. */
+static cadre_status add_fetched(
+    struct log_copy_filling *filling, struct fetched *fetched, struct cadre_error *error)
+{
+    const struct log_copy *copy = fetched->copy;
+    const struct log_segment *segment = fetched->segment;
     CADRE_FREE_AT_EXIT struct log_mark *marks = NULL;
     const uint8_t *bytes = NULL;
-    size_t size = 0;
     size_t mark_count = 0;
-    cadre_status status = objects_get(
-        copy->copies->objects, path, LOG_SEGMENT_OBJECT_BYTES_MAX, &object, &size, error);
+    cadre_status status = fetched->status;
     if (status == CADRE_OK) {
-        status = log_segment_unpack(
-            segment, (const uint8_t *)object, size, &bytes, &marks, &mark_count, error);
+        status = log_segment_unpack(segment, (const uint8_t *)fetched->object, fetched->size,
+            &bytes, &marks, &mark_count, &fetched->error);
     }
     if (status == CADRE_OK) {
         return log_copy_files_add(filling, segment, bytes, marks, mark_count, error);
     }
-    if (status != CADRE_DATA_LOSS && status != CADRE_NOT_FOUND) {
+    bool is_lost = status == CADRE_DATA_LOSS || (status == CADRE_NOT_FOUND && copy->is_again);
+    if (!is_lost) {
+        *error = fetched->error;
         return status;
     }
     log_event(LOG_LEVEL_ERROR, "logs", "a part of a task's output is lost",
         LOG_U64("job", copy->job.n), LOG_U64("slot", copy->slot),
-        LOG_U64("bytes", segment->to - segment->from), LOG_STR("reason", error->text));
+        LOG_U64("bytes", segment->to - segment->from), LOG_STR("reason", fetched->error.text));
+    const struct log_hole hole = log_hole_read(copy->path);
+    const struct log_hole lost = {.from = segment->from, .to = segment->to};
+    if (log_hole_bytes(&hole) == 0) { /* a log has one hole: what is lost besides reads as zeros */
+        (void)log_hole_write(copy->path, &lost);
+    }
     return CADRE_OK;
+}
+
+/* Some at the same time, because each takes two round trips. */
+static cadre_status fill_some(struct log_copy *copy, struct log_copy_filling *filling,
+    const struct log_segment *segments, size_t count, struct cadre_error *error)
+{
+    struct fetched some[FETCHED_AT_ONCE];
+    for (size_t i = 0; i < count; i++) {
+        some[i] = (struct fetched){.copy = copy, .segment = &segments[i]};
+        some[i].has_thread = i + 1 < count && thread_start(&some[i].thread, fetch, &some[i]) == 0;
+        if (!some[i].has_thread) {
+            (void)fetch(&some[i]);
+        }
+    }
+    cadre_status status = CADRE_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (some[i].has_thread) {
+            pthread_join(some[i].thread, NULL);
+        }
+        status = status == CADRE_OK ? add_fetched(filling, &some[i], error) : status;
+        free(some[i].object);
+    }
+    return status;
+}
+
+static cadre_status fill_files(struct log_copy *copy, struct cadre_error *error)
+{
+    const struct log_segments *segments = &copy->segments;
+    struct log_copy_filling filling;
+    cadre_status status = log_copy_files_open(copy->path, &filling, error);
+    for (size_t i = 0; i < segments->count && status == CADRE_OK; i += FETCHED_AT_ONCE) {
+        size_t left = segments->count - i;
+        size_t count = left < FETCHED_AT_ONCE ? left : FETCHED_AT_ONCE;
+        status = fill_some(copy, &filling, segments->items + i, count, error);
+    }
+    return log_copy_files_close(&filling, log_segments_size(segments), status, error);
 }
 
 cadre_status log_copy_fill(struct log_copy *copy, struct cadre_error *error)
 {
-    struct log_copy_filling filling;
     pthread_mutex_lock(&copy->mutex);
     cadre_status status = copy->is_listed ? CADRE_OK : list_segments(copy, error);
-    if (status == CADRE_OK && !copy->is_filled) {
-        status = log_copy_files_open(copy->path, &filling, error);
-        for (size_t i = 0; i < copy->segments.count && status == CADRE_OK; i++) {
-            status = fill_segment(copy, &filling, &copy->segments.items[i], error);
-        }
-        status = log_copy_files_close(&filling, log_segments_size(&copy->segments), status, error);
+    for (unsigned i = 0; i < 2 && status == CADRE_OK && !copy->is_filled; i++) {
+        copy->is_again = i > 0;
+        status = fill_files(copy, error);
         copy->is_filled = status == CADRE_OK;
+        if (status == CADRE_NOT_FOUND && i == 0) { /* what was joined since is listed as one */
+            *error = (struct cadre_error){0};
+            status = list_segments(copy, error);
+        }
     }
     pthread_mutex_unlock(&copy->mutex);
     return status;

@@ -19,8 +19,9 @@
 #define MARK_BYTES  16
 #define STREAM_BITS 2
 
-/* Segments below these sizes are small; those of one size become one of the next. */
-static const uint64_t tiers[] = {4 * 1024, 64 * 1024, 1024 * 1024};
+/* Segments of fewer bytes than these are small; those of one size become one of the next. What a
+ * task that writes much puts in one turn is no less than the last one. */
+static const uint64_t tiers[] = {4 * 1024, 32 * 1024, 256 * 1024};
 #define TIERS (sizeof tiers / sizeof tiers[0])
 
 /* ---- names ---- */

@@ -257,6 +257,60 @@ static void small_objects_are_joined(void **state)
     assert_string_equal(text + at - 16, "a line.\na line.\n");
 }
 
+/* It is listed by one reader while its coordinator joins what was listed. */
+static void what_was_joined_meanwhile_is_read(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char wanted[8 * 32 + 1] = "";
+    for (unsigned i = 0; i < 32; i++) {
+        if (i == 15) { /* it has its size, and no bytes yet */
+            struct log_copy *copy =
+                log_copies_use(second.copies, (struct job_id){1}, 0, second.path);
+            assert_ok(log_copy_begin(copy, &error), &error);
+            log_copy_end(copy);
+            log_copies_done(second.copies, copy);
+        }
+        assert_int_equal(write_at(&first, 1, 8 * i, "a line.\n"), 8 * (i + 1));
+        memcpy(wanted + (size_t)8 * i, "a line.\n", 9);
+    }
+    assert_log(&second, wanted);
+}
+
+/* An object that is gone for good leaves its bytes out. */
+static void what_is_lost_is_left_out(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    size_t size = 0;
+    const struct log_segment gone = {.term = 1, .incarnation = 1, .base = 0, .begin = 3, .end = 6};
+    char name[LOG_SEGMENT_NAME_BYTES];
+    assert_int_equal(write_at(&first, 1, 0, "abc"), 3);
+    assert_int_equal(write_at(&first, 1, 3, "def"), 6);
+    assert_int_equal(write_at(&first, 1, 6, "ghi"), 9);
+    log_segment_name(&gone, name);
+    CADRE_FREE_AT_EXIT char *path = objects_path(first.objects, "jobs/1/logs/0/%s", name);
+    test_write(path, "something else");
+    CADRE_FREE_AT_EXIT char *text = read_log(&second, &size);
+    assert_int_equal(size, 9);
+    assert_memory_equal(text, "abc", 3);
+    assert_memory_equal(text + 6, "ghi", 3);
+    struct log_hole hole = log_hole_read(second.path);
+    assert_int_equal(hole.from, 3);
+    assert_int_equal(hole.to, 6);
+    assert_ok(objects_remove(first.objects, path, &error), &error);
+    assert_int_equal(write_at(&second, 1, 9, "jkl"), 12);
+    struct coordinator third;
+    start(&third, 3);
+    CADRE_FREE_AT_EXIT char *rest = read_log(&third, &size);
+    hole = log_hole_read(third.path);
+    stop(&third);
+    assert_int_equal(hole.from, 3);
+    assert_int_equal(hole.to, 6);
+    assert_int_equal(size, 12);
+    assert_memory_equal(rest + 6, "ghijkl", 6);
+}
+
 static void the_middle_of_a_long_log_is_removed(void **state)
 {
     (void)state;
@@ -361,7 +415,8 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(one_appends_and_another_reads),
         TEST(the_next_leader_goes_on_where_it_ended), TEST(marks_come_with_the_bytes),
         TEST(what_a_replaced_one_puts_is_not_acknowledged), TEST(what_both_write_is_there_once),
-        TEST(small_objects_are_joined), TEST(the_middle_of_a_long_log_is_removed),
+        TEST(small_objects_are_joined), TEST(what_was_joined_meanwhile_is_read),
+        TEST(what_is_lost_is_left_out), TEST(the_middle_of_a_long_log_is_removed),
         TEST(each_call_fails_once), TEST(files_that_are_too_much_go),
         TEST(a_forgotten_log_is_made_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
