@@ -10,8 +10,10 @@ import stored_contents  # noqa: E402
 import test_several as several_tests  # noqa: E402
 import test_several_seen as seen_tests  # noqa: E402
 from checkpoints import EVERY  # noqa: E402
+from client import Client  # noqa: E402
 from learning import FAST_WORKER, Learning  # noqa: E402
 from several import Several, TIMING  # noqa: E402
+from proxy import Proxy  # noqa: E402
 from testing import check, check_equal, check_in, run, wait_for  # noqa: E402
 
 test_one_leads_and_a_job_runs = several_tests.test_one_leads_and_a_job_runs
@@ -39,6 +41,37 @@ def test_no_disk_is_needed():
         learning.allow()
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
+
+
+def test_the_leader_is_killed_while_the_store_is_away():
+    """The next one leads all the same, and jobs go on; one that starts follows, and leads when the store is back."""
+    with Proxy(stored_contents.chosen_store().endpoint) as proxy:
+        cluster = Several(workers=2, coordinators=2, coordinator=TIMING, worker=FAST_WORKER)
+        cluster.environment = stored_contents.variables(endpoint=proxy.endpoint)
+        with cluster:
+            learning = Learning(cluster, workers=2, allowed=7)
+            learning.until_position(5)
+            leader = cluster.leader()
+            next_one = next(one for one in cluster.coordinators if one is not leader)
+            proxy.plan.draw(refused=100)
+            leader.kill()
+            wait_for("the next one leads", lambda: "this coordinator leads" in next_one.log())
+            leader.start()
+            learning.allow(20)
+            cluster.clients.insert(0, Client(next_one.address))
+            learning.client = cluster.client
+            learning.until_position(20)
+            proxy.plan.clear()
+            leading = next_one.log().count("this coordinator leads")
+            check_equal(leading, 1, "how often it began to lead")
+            wait_for("the store is back", lambda: cluster.leads(next_one))
+            learning.allow(35)
+            learning.until_position(35)
+            next_one.stop()
+            learning.client = cluster.follow(but=next_one) and cluster.client
+            learning.allow()
+            check_equal(learning.end().restarts, 0, "restarts")
+            learning.check_learned()
 
 
 def test_another_cluster_is_refused():

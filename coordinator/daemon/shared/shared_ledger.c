@@ -179,8 +179,12 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
     CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
     ledger_copy_known(&shared->copy, &shared->known);
     const char *contents = daemon->options.contents_dir;
-    CADRE_TRY(options.has_cluster ? contents_mark_check(contents, options.cluster_id, error)
-                                  : contents_mark_read(contents, &options.contents_id, error));
+    cadre_status status = options.has_cluster
+                              ? contents_mark_check(contents, options.cluster_id, error)
+                              : contents_mark_read(contents, &options.contents_id, error);
+    if (!options.has_cluster || !shared_contents_away(daemon, status)) {
+        CADRE_TRY(status); /* else it follows, and is no candidate before it has looked */
+    }
     return replica_open(daemon->loop, &options, &shared->replica, error);
 }
 
