@@ -2,6 +2,7 @@
  * Contents in an object store, which is a folder here: the index is listed by a thread, what is not
  * needed any more is removed there and here, checkpoints are read from it, and jobs are forgotten
  * whole. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/contents/quota.h"
+#include "coordinator/daemon/contents/received_objects.h"
 #include "coordinator/daemon/objects/object_cache.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
@@ -170,6 +172,110 @@ static void a_checkpoint_is_read_from_the_store(void **state)
     artifacts_free(&artifacts);
 }
 
+/* What a checkpoint references is not known while the store is away: nothing of it goes, and who
+ * asks is to ask again. */
+static void a_manifest_that_cannot_be_read_now(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct cadre_error away = {0};
+    static const char *const blocks[] = {"block one", NULL};
+    char text[2048];
+    struct fake_job *job = add_job(&engine, 1, "program");
+    size_t size = manifest_text(10, blocks, text);
+    text[size] = '\0';
+    struct sha256 hash = put_object(text);
+    struct sha256 block = put_object(blocks[0]);
+    struct core_checkpoint checkpoint = {
+        .position = 10, .path = "c-10.json", .manifest_bytes = size};
+    memcpy(checkpoint.manifest_sha256, hash.bytes, sizeof hash.bytes);
+    publish(job, &checkpoint);
+    (void)objects_judge(
+        stand.objects, cadre_error_set(&away, CADRE_UNAVAILABLE, "no answer"), &away);
+    assert_error(content_references_refresh(&stand, &error), CADRE_UNAVAILABLE, &error,
+        "nothing is removed");
+    settle(&stand);
+    assert_true(content_references_are_incomplete(stand.content_references));
+    assert_true(stand.references_dropped); /* it is counted again, but not at once: */
+    assert_true(stand.references_next_us > clock_monotonic_us());
+    assert_false(content_references_has(stand.content_references, &block));
+    assert_true(objects_wait(stand.objects));
+    assert_ok(refresh_references(&stand, &error), &error);
+    assert_false(content_references_are_incomplete(stand.content_references));
+    assert_true(content_references_has(stand.content_references, &block));
+}
+
+static bool is_of_job(const char *name);
+
+static uint64_t put_output(const char *name, const char *text)
+{
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    uint64_t replaced = 0;
+    test_write(test_path(path, stand.blob_dir, "upload-1"), text);
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const struct received_output output = {.job = {1}, .name = name, .fd = fd};
+    assert_ok(received_output_put(&stand, &output, &replaced, &error), &error);
+    return replaced;
+}
+
+/* Bytes, a reference to a checkpoint's file, and bytes again. */
+static void an_output_is_one_of_two(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    static const char *const blocks[] = {"block one", NULL};
+    char text[2048];
+    struct fake_job *job = add_job(&engine, 1, "program");
+    size_t size = manifest_text(10, blocks, text);
+    text[size] = '\0';
+    struct sha256 hash = put_object(text);
+    struct core_checkpoint checkpoint = {
+        .position = 10, .path = "c-10.json", .manifest_bytes = size};
+    memcpy(checkpoint.manifest_sha256, hash.bytes, sizeof hash.bytes);
+    publish(job, &checkpoint);
+    assert_ok(quota_open(&stand, &error), &error);
+    settle(&stand);
+    assert_int_equal(put_output("0/c-10.safetensors", "some bytes"), 0);
+    assert_int_equal(put_output("0/c-10.safetensors", "others"), 10);
+    assert_true(is_of_job("jobs/1/outputs/0/c-10.safetensors"));
+    struct artifacts kept;
+    uint64_t replaced = 0;
+    assert_ok(artifacts_of(&stand, (struct job_id){1}, &kept, &error), &error);
+    struct received_output reference = {.job = {1},
+        .name = "0/c-10.safetensors",
+        .fd = -1,
+        .kept = &kept,
+        .checkpoint = hash.bytes,
+        .refers_bytes = 9};
+    assert_ok(received_output_put(&stand, &reference, &replaced, &error), &error);
+    assert_int_equal(replaced, 6);
+    assert_false(is_of_job("jobs/1/outputs/0/c-10.safetensors"));
+    assert_true(is_of_job("jobs/1/references/0/c-10.safetensors"));
+    reference.refers_bytes = 8;
+    assert_error(received_output_put(&stand, &reference, &replaced, &error), CADRE_NOT_FOUND,
+        &error, "send the bytes");
+    artifacts_free(&kept);
+    assert_int_equal(put_output("0/c-10.safetensors", "bytes"), 0);
+    assert_true(is_of_job("jobs/1/outputs/0/c-10.safetensors"));
+    assert_false(is_of_job("jobs/1/references/0/c-10.safetensors"));
+}
+
+static void an_upload_becomes_an_object_and_a_copy(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    struct sha256 hash = hash_of_text("a content");
+    CADRE_FREE_AT_EXIT char *target = sha256_path(stand.blob_dir, hash.bytes);
+    test_write(test_path(path, stand.blob_dir, "upload-1"), "a content");
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_ok(received_content_put(&stand, &hash, fd, path, target, &error), &error);
+    assert_true(is_object(&hash));
+    assert_int_equal(access(target, F_OK), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 static void put_of_job(const char *name, const char *text)
 {
     struct cadre_error error = {0};
@@ -240,7 +346,8 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(none_is_known_before_all_are_listed),
         TEST(what_waits_goes_on_then), TEST(what_is_not_needed_goes_after_an_hour),
         TEST(only_a_leader_removes), TEST(a_checkpoint_is_read_from_the_store),
-        TEST(a_forgotten_job_leaves_nothing), TEST(a_start_removes_the_rest),
-        TEST(what_jobs_keep_is_counted)};
+        TEST(a_manifest_that_cannot_be_read_now), TEST(an_output_is_one_of_two),
+        TEST(an_upload_becomes_an_object_and_a_copy), TEST(a_forgotten_job_leaves_nothing),
+        TEST(a_start_removes_the_rest), TEST(what_jobs_keep_is_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
