@@ -205,6 +205,15 @@ def test_bad_input():
     refused(None, "secret key", user=wrong)
 
 
+def test_a_bucket_without_a_prefix():
+    stored_contents.fresh_bucket("whole-bucket")
+    with StoredCluster(place="s3://whole-bucket") as cluster:
+        job = cluster.client.submit(script("echo one"))
+        check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job")
+        cluster.lose_disk()
+        check_equal(cluster.start_again().log(job), b"one\n", "its log")
+
+
 def test_contents_of_before():
     """A coordinator that had them in its state directory is not started without them."""
     with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:

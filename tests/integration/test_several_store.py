@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three coordinators whose contents lie in a real object store: what test_several*.py ask of a folder, and that none of
-them has anything that another one lacks."""
+them has anything that another one lacks.
+
+    CADRE_TEST_STORE_FAULTS=14 ... test_several_store.py drill      more faults than usual, 15 at most"""
 import os
+import random
 import shutil
+import signal
 
 os.environ["CADRE_TEST_CONTENTS"] = "store"
 
@@ -11,10 +15,13 @@ import test_several as several_tests  # noqa: E402
 import test_several_seen as seen_tests  # noqa: E402
 from checkpoints import EVERY  # noqa: E402
 from client import Client  # noqa: E402
+from cluster import script  # noqa: E402
 from learning import FAST_WORKER, Learning  # noqa: E402
 from several import Several, TIMING  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from testing import check, check_equal, check_in, run, wait_for  # noqa: E402
+
+FAULTS = int(os.environ.get("CADRE_TEST_STORE_FAULTS", "4"))
 
 test_one_leads_and_a_job_runs = several_tests.test_one_leads_and_a_job_runs
 test_the_leader_is_killed = several_tests.test_the_leader_is_killed
@@ -72,6 +79,44 @@ def test_the_leader_is_killed_while_the_store_is_away():
             learning.allow()
             check_equal(learning.end().restarts, 0, "restarts")
             learning.check_learned()
+
+
+LINES = 4000
+
+
+def test_a_drill():
+    """Leaders are killed and stopped, their disks lost, and one answer of the store in 16 is a failure: the job learns what
+    it would have learned, and each line of the other one is there once."""
+    draw = random.Random("of a store")
+    with Proxy(stored_contents.chosen_store().endpoint, seed=9) as proxy:
+        cluster = Several(workers=3, coordinator=TIMING, worker=FAST_WORKER)
+        cluster.environment = stored_contents.variables(endpoint=proxy.endpoint)
+        with cluster:
+            proxy.plan.draw(**{"500": 2, "503": 1, "lost": 2, "reset": 1})
+            learning = Learning(cluster, workers=2, allowed=7, checkpoint_every=EVERY)
+            prints = cluster.client.submit(script(f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); "
+                                                  "[ $((i % 40)) -ne 0 ] || sleep 0.2; done"))
+            position = learning.until_position(5).position
+            for _ in range(FAULTS):
+                leader = cluster.leader()
+                kills = draw.random() < 0.6
+                leader.signal(signal.SIGKILL if kills else signal.SIGSTOP)
+                cluster.follow(but=leader)
+                if kills:
+                    leader.wait_end()
+                    shutil.rmtree(leader.state if draw.random() < 0.5 else f"{leader.state}/cache")
+                    leader.start()
+                else:
+                    leader.signal(signal.SIGCONT)
+                position += 3
+                learning.allow(position)
+                learning.client = cluster.client
+                learning.until_position(position)
+            learning.allow()
+            check_equal(learning.end().restarts, 0, "restarts")
+            learning.check_learned()
+            cluster.client.wait(prints)
+            check(cluster.client.log(prints) == b"".join(b"line %d\n" % i for i in range(LINES)), "lines are missing")
 
 
 def test_another_cluster_is_refused():
