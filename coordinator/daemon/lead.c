@@ -13,6 +13,7 @@
 #include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/lead.h"
+#include "coordinator/daemon/logs/log_copies.h"
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/pages/pages.h"
@@ -36,6 +37,7 @@ static void on_job_forgotten(void *user, struct job_id job)
 {
     struct daemon *daemon = user;
     logs_forget(daemon, job);
+    log_copies_forget(daemon->log_copies, job);
     series_forget(daemon, job);
     api_forget(daemon);
     paths_remove_job(daemon, job);
@@ -121,6 +123,18 @@ static void load_known_jobs(struct daemon *daemon)
     }
 }
 
+static cadre_status open_contents(struct daemon *daemon, struct cadre_error *error)
+{
+    if (daemon->objects == NULL) {
+        return contents_open(
+            daemon->blob_dir, &daemon->write_pool, &daemon->leading, &daemon->contents, error);
+    }
+    CADRE_TRY(log_copies_open(daemon->objects, &daemon->leading, engine_term(daemon->engine).start,
+        daemon->options.contents_cache_bytes, &daemon->log_copies, error));
+    return contents_open_objects(daemon->objects, daemon->object_cache, &daemon->write_pool,
+        &daemon->leading, &daemon->contents, error);
+}
+
 /* Whether an option needs the number of kept bytes: counting walks all files. */
 static bool counts_storage(const struct coordinator_options *options)
 {
@@ -133,12 +147,17 @@ cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struc
 {
     CADRE_TRY(open_engine(daemon, store, log, error));
     load_known_jobs(daemon);
-    CADRE_TRY(contents_open(
-        daemon->blob_dir, &daemon->file_pool, &daemon->leading, &daemon->contents, error));
+    CADRE_TRY(open_contents(daemon, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(quota_open(daemon, error));
     }
-    CADRE_TRY(content_references_refresh(daemon, error));
+    cadre_status status = content_references_refresh(daemon, error);
+    if (status == CADRE_UNAVAILABLE && daemon->objects != NULL) {
+        daemon->references_dropped =
+            true; /* threads read the manifests; then it is counted again */
+    } else {
+        CADRE_TRY(status);
+    }
     paths_resume_removal(daemon);
     return CADRE_OK;
 }

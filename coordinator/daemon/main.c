@@ -25,6 +25,7 @@
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/pending_calls.h"
 #include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/objects/objects.h"
 #include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/series/series_jobs.h"
 #include "coordinator/daemon/server.h"
@@ -200,8 +201,10 @@ static void write_status(void *user, char *ret_text, size_t size)
     }
     bool full = daemon->disk.low || daemon->disk.held;
     snprintf(ret_text, size, "%s%u worker%s; jobs: %u run, %u wait",
-        full ? "the disk of the state directory is full; " : "", workers, workers == 1 ? "" : "s",
-        run, wait);
+        full                ? "the disk of the state directory is full; "
+        : daemon->disk.away ? "the object store of --contents is away; "
+                            : "",
+        workers, workers == 1 ? "" : "s", run, wait);
 }
 
 /* With --ha not before another process of its name would have ended it. */
@@ -248,7 +251,10 @@ static cadre_status check_alone(
 {
     struct store_cluster cluster;
     if (daemon->options.contents_dir != NULL) {
-        CADRE_TRY(contents_mark_check_alone(daemon->options.contents_dir, error));
+        cadre_status status = contents_mark_check_alone(daemon->options.contents_dir, error);
+        if (status != CADRE_OK && (status != CADRE_UNAVAILABLE || daemon->objects == NULL)) {
+            return status; /* else the object store is away, and jobs go on meanwhile */
+        }
     }
     store->ops->cluster(store, &cluster);
     if (cluster.id_high == 0 && cluster.id_low == 0) {
@@ -296,13 +302,31 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     signals_block();
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     daemon->file_pool.loop = daemon->loop;
+    daemon->write_pool.loop = daemon->loop;
     CADRE_TRY(start_handles(daemon, error));
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
         metrics_on_tls_event, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
     CADRE_TRY(state_open(daemon, &store, error));
+    cadre_status status = state_open_contents(daemon, error);
+    if (status != CADRE_OK) {
+        store->ops->close(store);
+        return status;
+    }
     disk_open(daemon);
     return begin(daemon, store, error);
+}
+
+/* What ends in one pool may begin in the other. */
+static void wait_for_threads(struct daemon *daemon)
+{
+    objects_stop(daemon->objects);
+    while (daemon->file_pool.count + daemon->write_pool.count > 0) {
+        file_work_pool_wait(&daemon->file_pool);
+        file_work_pool_wait(&daemon->write_pool);
+    }
+    file_work_pool_close(&daemon->file_pool);
+    file_work_pool_close(&daemon->write_pool);
 }
 
 static void close_daemon(struct daemon *daemon)
@@ -318,7 +342,7 @@ static void close_daemon(struct daemon *daemon)
             disk_close(daemon);
         }
         keepalive_close(daemon);
-        file_work_pool_wait(&daemon->file_pool);
+        wait_for_threads(daemon);
         series_free(daemon);
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
@@ -333,6 +357,7 @@ static void close_daemon(struct daemon *daemon)
     content_references_close(daemon->content_references);
     worker_contents_close(daemon->worker_contents);
     contents_close(daemon->contents);
+    state_close_contents(daemon);
     quota_close(daemon->quota);
     free(daemon->rpc_counts);
     job_log_close(daemon);

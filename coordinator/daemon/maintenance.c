@@ -9,6 +9,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "common/storage/storage.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/shared/log_tools.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
@@ -109,6 +110,7 @@ static cadre_status open_loop(struct daemon *daemon, struct cadre_error *error)
     CADRE_TRY(shared_ledger_check_options(options, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     daemon->file_pool.loop = daemon->loop;
+    daemon->write_pool.loop = daemon->loop;
     return CADRE_OK;
 }
 
@@ -129,11 +131,16 @@ static bool has_entries(const char *path)
 static cadre_status check_moved(
     const struct coordinator_options *options, const char *name, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *from = NULL;
-    CADRE_FREE_AT_EXIT char *to = NULL;
-    if (asprintf(&from, "%s/%s", options->state_dir, name) < 0 ||
-        asprintf(&to, "%s/%s", options->contents_dir, name) < 0) {
+    CADRE_FREE_AT_EXIT char *from = storage_join(options->state_dir, name);
+    CADRE_FREE_AT_EXIT char *to = storage_join(options->contents_dir, name);
+    if (from == NULL || to == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    if (has_entries(from) && storage_is_object(to)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the jobs of this ledger need what is in %s, and --contents %.200s does not have it: "
+            "import it with a folder, or when those jobs are forgotten",
+            from, options->contents_dir);
     }
     if (has_entries(from) && !has_entries(to)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,

@@ -12,6 +12,7 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/server.h"
+#include "coordinator/daemon/objects/objects.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
 #include "coordinator/daemon/shared/shared_metrics.h"
 #include "coordinator/daemon/contents/quota.h"
@@ -300,6 +301,10 @@ static void show_storage(struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_disk_full", EXPOSITION_GAUGE,
         "1 while the disk is too full for submissions, uploads, logs and outputs, else 0.",
         daemon->disk.low || daemon->disk.held ? 1 : 0);
+    exposition_one_count(out, "cadre_contents_away", EXPOSITION_GAUGE,
+        "1 while the object store of --contents does not answer or refuses the coordinator, else "
+        "0.",
+        daemon->disk.away ? 1 : 0);
     exposition_one_count(out, "cadre_ledger_held", EXPOSITION_GAUGE,
         "1 while the ledger cannot be written for want of room, and jobs wait, else 0.",
         daemon->disk.held ? 1 : 0);
@@ -357,6 +362,10 @@ static unsigned write_health(struct daemon *daemon, struct exposition *out)
     }
     struct cadre_error full = {0};
     if (disk_check_ledger(daemon, &full) != CADRE_OK) {
+        exposition_text(out, "%s.\n", full.text);
+        return 503;
+    }
+    if (daemon->objects != NULL && objects_are_away(daemon->objects, &full)) {
         exposition_text(out, "%s.\n", full.text);
         return 503;
     }

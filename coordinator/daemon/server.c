@@ -223,7 +223,7 @@ cadre_status server_open(struct daemon *daemon,
 
 cadre_status server_note_serving(struct daemon *daemon, struct cadre_error *error)
 {
-    CADRE_TRY(rpc_health_set(
-        daemon->health, METHOD_SERVICE_JOBS, !daemon->disk.low && !daemon->disk.held, error));
+    CADRE_TRY(rpc_health_set(daemon->health, METHOD_SERVICE_JOBS,
+        !daemon->disk.low && !daemon->disk.held && !daemon->disk.away, error));
     return rpc_health_set(daemon->health, METHOD_SERVICE_AGENTS, true, error);
 }

@@ -13,4 +13,10 @@ cadre_status state_lock(struct daemon *daemon, struct cadre_error *error);
 /* The same, and opens the ledger. */
 cadre_status state_open(struct daemon *daemon, struct store **ret_store, struct cadre_error *error);
 
+/* After it, where --contents is an object store: that, its copies, and threads. The store may be
+ * away; what refuses the coordinator is an error. */
+cadre_status state_open_contents(struct daemon *daemon, struct cadre_error *error);
+/* No thread may be at work. */
+void state_close_contents(struct daemon *daemon);
+
 #endif

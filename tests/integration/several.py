@@ -49,13 +49,28 @@ class Several(Cluster):
                  start=True):
         super().__init__(workers=0, start=start)
         self.etcds = Etcds(members, *etcd)
-        self.contents = os.path.join(self.folder, "contents")
-        os.mkdir(self.contents)
+        self.contents, self.environment = self.made_contents()
         self.lease = lease
         self.options = coordinator
         self.addresses = [f"unix:{self.folder}/c{i}.sock" for i in range(coordinators)]
         self.address = ",".join(self.addresses)
         self.workers = [self.worker(f"w{i}", slots, worker) for i in range(workers)]
+
+    def made_contents(self):
+        """A folder, or with CADRE_TEST_CONTENTS=store a place in an object store, and what finds that."""
+        if os.environ.get("CADRE_TEST_CONTENTS") == "store":
+            import stored_contents
+            return stored_contents.fresh_place(), stored_contents.variables()
+        folder = os.path.join(self.folder, "contents")
+        os.mkdir(folder)
+        return folder, {}
+
+    def snapshots(self):
+        """The names of those of the ledger."""
+        if self.environment:
+            import stored_contents
+            return stored_contents.names(f"{self.contents}/snapshots")
+        return os.listdir(f"{self.contents}/snapshots")
 
     def __enter__(self):
         self.etcds.__enter__()
@@ -83,6 +98,7 @@ class Several(Cluster):
             scaled("20s"), "--ha", self.etcds.address("cadre"), "--ha-lease", self.lease, "--name", f"c{number}",
             "--contents", self.contents, *self.options])
         daemon.address = self.addresses[number]
+        daemon.environment = dict(self.environment)
         return daemon
 
     @staticmethod

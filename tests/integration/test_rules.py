@@ -130,6 +130,10 @@ CASES = {
     "CadreDiskFull": (
         one(C, "cadre_disk_full", {}, [0, *steady(1)]), 1, ("critical", C),
         "The coordinator coordinator:9464 takes no work: its disk is full", one(C, "cadre_disk_full", {}, steady(0))),
+    "CadreContentsAway": (
+        one(C, "cadre_contents_away", {}, [0, *steady(1)]), 2, ("critical", C),
+        "The object store of coordinator:9464 does not answer, or refuses it: uploads, logs and outputs wait",
+        one(C, "cadre_contents_away", {}, [0, 1, *steady(0)])),
 }
 
 

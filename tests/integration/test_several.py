@@ -191,7 +191,7 @@ def test_one_that_was_away_for_long():
             made = leader.log().count("a snapshot of the ledger is made")
             Learning(cluster, workers=2).end()
             wait_for("a snapshot", lambda made=made: leader.log().count("a snapshot of the ledger is made") > made)
-        wait_for("all but the last two are removed", lambda: len(os.listdir(f"{cluster.contents}/snapshots")) == 2)
+        wait_for("all but the last two are removed", lambda: len(cluster.snapshots()) == 2)
         other.kill()
         shutil.rmtree(other.state)
         for one in (away, other):

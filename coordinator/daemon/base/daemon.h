@@ -22,12 +22,14 @@
 struct disk {
     uv_timer_t timer;
     struct file_work work;            /* a probe of it */
+    struct file_work store_work;      /* a try of the object store, which is away */
     uint64_t free_bytes;              /* by the last probe */
     uint64_t granted_bytes;           /* granted since that probe began */
     uint64_t granted_meanwhile_bytes; /* since the probe in progress began */
     uint64_t probed_bytes;            /* the thread's */
     bool probed;
     uint64_t held_us;
+    bool away; /* the object store of --contents is */
     bool low;  /* less is free than the reserve */
     bool held; /* the engine holds a turn */
 };
@@ -55,6 +57,9 @@ struct logged_job;
 struct job_series;
 struct trace;
 struct shared_ledger;
+struct objects;
+struct object_cache;
+struct log_copies;
 
 struct daemon {
     struct coordinator_options options;
@@ -70,7 +75,7 @@ struct daemon {
     struct shared_ledger *shared; /* of --ha; NULL: none */
     int lock_fd;
     char *ledger_path;
-    char *blob_dir;
+    char *blob_dir; /* with an object store the folders have copies */
     char *job_dir;
     struct wire_arena *arena; /* of the message that is handled now */
     struct wire_buffer packed;
@@ -105,7 +110,7 @@ struct daemon {
     struct signals signals;
     struct notifier notifier;
     uint64_t started_us;                   /* wall clock */
-    struct quota *quota;               /* how much is kept; NULL: not counted */
+    struct quota *quota;                   /* how much is kept; NULL: not counted */
     struct http_server *http;              /* NULL: none */
     int http_port;                         /* that it serves */
     struct login_key login_key;            /* of the tokens of this start */
@@ -124,11 +129,15 @@ struct daemon {
     uint64_t cleaned_us;         /* when unused contents were last collected */
     struct worker_contents
         *worker_contents; /* by worker, where certificates name them: the contents that it had */
-    struct contents *contents;      /* the index of contents on the disk */
-    struct submission *submissions; /* that wait for the disk */
-    char *outputs_synced;           /* a folder whose own name is on the disk; NULL: none */
+    struct contents *contents; /* the index of contents */
+    struct objects *objects;   /* the store of --contents; NULL: they lie in a folder, and: */
+    struct object_cache *object_cache; /* its contents on the disk; NULL: none */
+    struct log_copies *log_copies;     /* its logs on the disk; NULL: none */
+    struct submission *submissions;    /* that wait for the disk */
+    char *outputs_synced;              /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
-    struct file_work_pool file_pool; /* on files, by threads */
+    struct file_work_pool file_pool;  /* on files, by threads */
+    struct file_work_pool write_pool; /* likewise, what adds, replaces or removes some of jobs */
     bool draining;
     bool starts_again;       /* by exec: another coordinator leads */
     bool ready_file_written; /* the ready file is ours */

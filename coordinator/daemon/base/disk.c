@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/wire/methods.h"
+#include "coordinator/daemon/objects/objects.h"
 
 /* How often it is probed. */
 #define PROBE_MS       1000
@@ -18,7 +19,8 @@
 static void update_health(struct daemon *daemon)
 {
     struct cadre_error error = {0};
-    bool serving = daemon->engine != NULL && !daemon->disk.low && !daemon->disk.held;
+    bool serving =
+        daemon->engine != NULL && !daemon->disk.low && !daemon->disk.held && !daemon->disk.away;
     if (daemon->health != NULL &&
         rpc_health_set(daemon->health, METHOD_SERVICE_JOBS, serving, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "disk", "the health of the service could not be set",
@@ -48,7 +50,7 @@ static void note_low(struct daemon *daemon, bool low)
 static void probe_in_thread(void *user)
 {
     struct daemon *daemon = user;
-    const char *contents = daemon->options.contents_dir;
+    const char *contents = daemon->objects == NULL ? daemon->options.contents_dir : NULL;
     uint64_t bytes = UINT64_MAX;
     daemon->disk.probed = disk_free_bytes(daemon->options.state_dir, &daemon->disk.probed_bytes) &&
                           (contents == NULL || disk_free_bytes(contents, &bytes));
@@ -81,9 +83,41 @@ static void disk_probe(struct daemon *daemon)
     }
 }
 
+/* ---- the object store ---- */
+
+static void try_in_thread(void *user)
+{
+    objects_try(((struct daemon *)user)->objects);
+}
+
+static void note_store(struct daemon *daemon)
+{
+    bool away = daemon->objects != NULL && objects_are_away(daemon->objects, NULL);
+    if (away != daemon->disk.away) {
+        daemon->disk.away = away;
+        update_health(daemon);
+    }
+}
+
+static void after_try(void *user)
+{
+    note_store(user);
+}
+
+/* One that is away may be back, and no call may come that would find it. */
+static void try_store(struct daemon *daemon)
+{
+    struct disk *disk = &daemon->disk;
+    note_store(daemon);
+    if (disk->away && !disk->store_work.running) {
+        file_work_start(&disk->store_work, &daemon->file_pool, try_in_thread, after_try, daemon);
+    }
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     disk_probe(timer->data);
+    try_store(timer->data);
 }
 
 void disk_open(struct daemon *daemon)
@@ -119,7 +153,11 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
     struct disk *disk = &daemon->disk;
     uint64_t reserve = daemon->options.disk_reserve_bytes;
     uint64_t kept = reserve + disk->granted_bytes;
+    struct cadre_error why;
     CADRE_TRY(disk_check_ledger(daemon, error));
+    if (daemon->objects != NULL && objects_are_away(daemon->objects, &why)) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s", why.text);
+    }
     if (reserve == 0 || (disk->free_bytes >= kept && disk->free_bytes - kept >= bytes)) {
         disk->granted_bytes += bytes;
         disk->granted_meanwhile_bytes += bytes;

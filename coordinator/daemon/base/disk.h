@@ -16,7 +16,8 @@ void disk_open(struct daemon *daemon);
 void disk_close(struct daemon *daemon);
 
 /* Whether so many bytes more may be kept, of a job, an upload, a log or an output: OK, and they
- * count as granted; or RESOURCE_EXHAUSTED with a message for the caller that is refused. */
+ * count as granted; or RESOURCE_EXHAUSTED with a message for the caller that is refused, also while
+ * the object store of --contents is away. */
 cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_error *error);
 
 /* The same for a change that is written to the ledger only. */

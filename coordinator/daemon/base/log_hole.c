@@ -37,7 +37,7 @@ struct log_hole log_hole_read(const char *log)
     return good ? hole : (struct log_hole){0};
 }
 
-static bool write_hole(const char *log, const struct log_hole *hole)
+bool log_hole_write(const char *log, const struct log_hole *hole)
 {
     char text[HOLE_TEXT_BYTES];
     CADRE_FREE_AT_EXIT char *path = path_of_hole(log);
@@ -107,12 +107,12 @@ bool log_hole_extend(const char *log, int fd, uint64_t size, uint64_t limit, uin
     hole.to = after_newline_behind(fd, size - tail);
     /* First the gap file, then the hole: after a kill in between no reader takes zeros for text,
      * and a reader in between looks at the gap file after the text. */
-    if (!log_hole_is_supported(fd) || !write_hole(log, &hole)) {
+    if (!log_hole_is_supported(fd) || !log_hole_write(log, &hole)) {
         return false;
     }
     if (!log_hole_punch(fd, hole.from, log_hole_bytes(&hole))) {
         int number = errno;
-        (void)write_hole(log, &old);
+        (void)log_hole_write(log, &old);
         errno = number;
         return false;
     }

@@ -21,6 +21,9 @@ static inline uint64_t log_hole_bytes(const struct log_hole *hole)
 /* Reads where the hole of this log is; all zero: there is none. */
 struct log_hole log_hole_read(const char *log);
 
+/* From now on this log's hole is there, for readers; no byte is removed. False: errno. */
+bool log_hole_write(const char *log, const struct log_hole *hole);
+
 /* Whether the file system of the log, open for writing as `fd`, supports holes. */
 bool log_hole_is_supported(int fd);
 

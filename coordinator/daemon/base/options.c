@@ -34,7 +34,12 @@ static const struct option_row rows[] = {
                 " coordinator at a time."},
     {ROW(TEXT, "contents", contents_dir, "DIR", NULL), .environment = "CADRE_CONTENTS",
         .help = "Where uploaded files, logs and outputs of jobs are instead: with --ha a folder "
-                "that all coordinators share. It is to be there."},
+                "that all coordinators share, which is to be there, or s3://BUCKET/PREFIX in an "
+                "object store, with the credentials of the coordinator's environment as Amazon's "
+                "tools find them."},
+    {ROW(BYTES, "contents-cache", contents_cache_bytes, "BYTES", "8GiB"), .min = 1024 * 1024,
+        .help = "With s3://: so much of it is kept in the state directory, too, for reading: that "
+                "of uploaded files, and as much of logs. What was used longest ago goes."},
     {ROW(U64, "keep-jobs", keep_jobs, "N", "1000"), .min = 1, .max = 1000000,
         .help = "Jobs that ended and stay listed, with their logs and outputs; older ones are "
                 "forgotten."},

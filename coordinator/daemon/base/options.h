@@ -25,7 +25,8 @@ struct coordinator_options {
     struct option_list listen; /* addresses */
     char *group; /* name of the group that may use Unix sockets; NULL: the owner only */
     char *state_dir;
-    char *contents_dir; /* NULL: the state directory */
+    char *contents_dir; /* a folder, or a path of an object store; NULL: the state directory */
+    uint64_t contents_cache_bytes;
     uint64_t lease_us;
     uint64_t rewind_us;
     uint64_t grace_us;

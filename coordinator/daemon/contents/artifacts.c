@@ -19,6 +19,7 @@
 #include "common/pure/object_path.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/objects/object_cache.h"
 
 void artifact_file_free(struct artifact_file *file)
 {
@@ -47,6 +48,7 @@ cadre_status artifacts_of(struct daemon *daemon, struct job_id job, struct artif
     size_t capacity = 0;
     *ret_artifacts = (struct artifacts){.job = job,
         .blob_dir = daemon->blob_dir,
+        .cache = daemon->object_cache,
         .shared_folder = strdup(spec != NULL ? spec->checkpoint_folder : "")};
     while (engine_checkpoint_at(daemon->engine, job, (uint32_t)capacity, &checkpoint)) {
         capacity++;
@@ -71,14 +73,11 @@ void artifacts_free(struct artifacts *artifacts)
     *artifacts = (struct artifacts){0};
 }
 
-/* The path of the manifest; the caller frees it. NULL: no memory. */
+/* The path of a manifest in a shared folder; the caller frees it. NULL: no memory. */
 static char *path_of_manifest(
     const struct artifacts *artifacts, const struct core_checkpoint *checkpoint)
 {
     char *path = NULL;
-    if (!checkpoint->shared) {
-        return sha256_path(artifacts->blob_dir, checkpoint->manifest_sha256);
-    }
     int length = asprintf(&path, "%s/%s", artifacts->shared_folder, checkpoint->path);
     return length >= 0 ? path : NULL;
 }
@@ -112,6 +111,29 @@ static cadre_status read_manifest(const char *path, const struct core_checkpoint
     return check_manifest(path, *ret_text, *ret_size, checkpoint, error);
 }
 
+/* The same of one that is a content. A copy that is damaged is fetched again. */
+static cadre_status read_content_manifest(const char *blob_dir, struct object_cache *cache,
+    const struct core_checkpoint *checkpoint, char **ret_text, size_t *ret_size,
+    struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = sha256_path(blob_dir, checkpoint->manifest_sha256);
+    cadre_status status = CADRE_UNAVAILABLE;
+    for (unsigned i = 0; status != CADRE_OK && i < (cache != NULL ? 2 : 1); i++) {
+        CADRE_CLOSE_AT_EXIT int fd = -1;
+        if (i > 0) {
+            object_cache_drop(cache, checkpoint->manifest_sha256);
+            free(*ret_text);
+            *ret_text = NULL;
+        }
+        if (cache != NULL) {
+            CADRE_TRY(
+                object_cache_read(cache, blob_dir, checkpoint->manifest_sha256, &fd, NULL, error));
+        }
+        status = read_manifest(path, checkpoint, ret_text, ret_size, error);
+    }
+    return status;
+}
+
 bool artifacts_is_stored(
     const struct artifacts *artifacts, const struct core_checkpoint *checkpoint)
 {
@@ -134,10 +156,13 @@ static cadre_status read_content(const struct artifacts *artifacts,
     if (artifacts_is_stored(artifacts, checkpoint)) {
         return lie_in_store(artifacts, error);
     }
-    CADRE_FREE_AT_EXIT char *path = path_of_manifest(artifacts, checkpoint);
+    CADRE_FREE_AT_EXIT char *path =
+        checkpoint->shared ? path_of_manifest(artifacts, checkpoint) : NULL;
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
-    CADRE_TRY(read_manifest(path, checkpoint, &text, &size, error));
+    CADRE_TRY(checkpoint->shared ? read_manifest(path, checkpoint, &text, &size, error)
+                                 : read_content_manifest(artifacts->blob_dir, artifacts->cache,
+                                       checkpoint, &text, &size, error));
     return checkpoint_content_read(text, size, ret_content, error);
 }
 
@@ -176,11 +201,11 @@ cadre_status artifacts_read_references(const struct daemon *daemon,
     const struct core_checkpoint *checkpoint, bool with_bytes, struct artifact_references *ret,
     struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, checkpoint->manifest_sha256);
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
     *ret = (struct artifact_references){0};
-    CADRE_TRY(read_manifest(path, checkpoint, &text, &size, error));
+    CADRE_TRY(read_content_manifest(
+        daemon->blob_dir, daemon->object_cache, checkpoint, &text, &size, error));
     struct checkpoint_content content = {0};
     if (with_bytes && checkpoint_content_read(text, size, &content, NULL) == CADRE_OK) {
         ret->bytes = checkpoint->manifest_bytes + content.file_bytes;
@@ -191,9 +216,13 @@ cadre_status artifacts_read_references(const struct daemon *daemon,
 
 /* ---- a part that a task has written ---- */
 
+/* With an object store the index says it, on the loop (part_check.c). */
 static bool is_here(
     const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES], uint64_t bytes)
 {
+    if (daemon->objects != NULL) {
+        return true;
+    }
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, sha256);
     struct stat status;
     return path != NULL && stat(path, &status) == 0 && (uint64_t)status.st_size == bytes;
@@ -229,7 +258,6 @@ cadre_status artifacts_check_part(const struct daemon *daemon, const struct task
 {
     struct core_checkpoint checkpoint = {
         .position = part->position, .manifest_bytes = part->size_bytes};
-    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, part->sha256);
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
     memcpy(checkpoint.manifest_sha256, part->sha256, LIMIT_SHA256_BYTES);
@@ -240,11 +268,12 @@ cadre_status artifacts_check_part(const struct daemon *daemon, const struct task
             "the manifest %s of the checkpoint of step %" PRIu64 " is not here", part->path,
             part->position);
     }
-    CADRE_TRY(read_manifest(path, &checkpoint, &text, &size, error));
+    CADRE_TRY(read_content_manifest(
+        daemon->blob_dir, daemon->object_cache, &checkpoint, &text, &size, error));
     CADRE_TRY(checkpoint_content_read(text, size, ret_content, error));
     CADRE_TRY(check_blocks(daemon, part, ret_content, error));
     ret->bytes = part->size_bytes + ret_content->file_bytes;
-    CADRE_TRY(contents_sync(daemon->blob_dir, error));
+    CADRE_TRY(daemon->objects != NULL ? CADRE_OK : contents_sync(daemon->blob_dir, error));
     return find_hashes(text, size, ret, error);
 }
 
@@ -299,7 +328,10 @@ static cadre_status find_manifest(const struct artifacts *artifacts,
 {
     ret_file->bytes = checkpoint->manifest_bytes;
     memcpy(ret_file->sha256, checkpoint->manifest_sha256, LIMIT_SHA256_BYTES);
-    ret_file->path = path_of_manifest(artifacts, checkpoint);
+    ret_file->is_content = !checkpoint->shared;
+    ret_file->path = checkpoint->shared
+                         ? path_of_manifest(artifacts, checkpoint)
+                         : sha256_path(artifacts->blob_dir, checkpoint->manifest_sha256);
     return ret_file->path != NULL ? CADRE_OK : no_memory(error);
 }
 
@@ -340,9 +372,9 @@ static bool is_file_of(const struct core_checkpoint *checkpoint,
            (strcmp(name, content->file_name) == 0 && bytes == content->file_bytes);
 }
 
-cadre_status artifacts_link(const struct artifacts *artifacts,
-    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *temporary,
-    const char *path, struct cadre_error *error)
+cadre_status artifacts_check_link(const struct artifacts *artifacts,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *path,
+    struct cadre_error *error)
 {
     for (size_t i = 0; i < artifacts->count; i++) {
         const struct core_checkpoint *checkpoint = &artifacts->items[i];
@@ -355,12 +387,20 @@ cadre_status artifacts_link(const struct artifacts *artifacts,
         bool found = is_file_of(checkpoint, &content, name_of(path), bytes);
         checkpoint_content_free(&content);
         if (found) {
-            return put_link(name_of(path), temporary, path, error);
+            return CADRE_OK;
         }
     }
     return cadre_error_set(error, CADRE_NOT_FOUND,
         "job %" PRIu64 " keeps no such checkpoint with a file %s: send the bytes", artifacts->job.n,
         name_of(path));
+}
+
+cadre_status artifacts_link(const struct artifacts *artifacts,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *temporary,
+    const char *path, struct cadre_error *error)
+{
+    CADRE_TRY(artifacts_check_link(artifacts, manifest_sha256, bytes, path, error));
+    return put_link(name_of(path), temporary, path, error);
 }
 
 char *artifacts_link_target(const char *path)

@@ -14,6 +14,7 @@
 struct artifact_file {
     uint64_t bytes;
     uint8_t sha256[LIMIT_SHA256_BYTES];
+    bool is_content;                   /* it is the content of this hash, maybe in a store */
     char *path;                        /* one file; NULL: */
     struct checkpoint_content content; /* its blocks, in order */
 };
@@ -24,7 +25,8 @@ void artifact_file_free(struct artifact_file *file);
 /* A copy of the kept checkpoints of a job, for a thread, which may not query the engine. */
 struct artifacts {
     struct job_id job;
-    const char *blob_dir; /* the daemon's */
+    const char *blob_dir; /* the daemon's, and so is: */
+    struct object_cache *cache;
     char *shared_folder;
     struct core_checkpoint *items; /* oldest first */
     size_t count;
@@ -72,6 +74,10 @@ void artifacts_each(const struct artifacts *artifacts,
 cadre_status artifacts_link(const struct artifacts *artifacts,
     const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *temporary,
     const char *path, struct cadre_error *error);
+/* Whether it may become one: OK or NOT_FOUND, likewise. */
+cadre_status artifacts_check_link(const struct artifacts *artifacts,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *path,
+    struct cadre_error *error);
 
 /* What the file `path` of a job's outputs refers to, without the folder, or NULL: it refers to
  * nothing; malloc'ed. */

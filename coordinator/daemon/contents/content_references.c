@@ -3,14 +3,21 @@
  * refreshes them between turns. */
 #include "coordinator/daemon/contents/content_references.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "common/base/thread.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/contents/content_references_state.h"
+
+/* An object store that did not give a manifest is asked again. */
+#define READ_AGAIN_US CADRE_US_PER_S
+#define READERS       8
 
 struct refresh {
     struct daemon *daemon;
@@ -218,11 +225,43 @@ static void read_one(const struct daemon *daemon, struct unread_manifest *unread
         daemon->options.job_quota_bytes > 0, &unread_manifest->references, &unread_manifest->error);
 }
 
+/* What of the unread ones a thread reads: from `first` on each `step`-th. */
+struct reading {
+    const struct daemon *daemon;
+    size_t first;
+    size_t step;
+    pthread_t thread;
+    bool has_thread;
+};
+
+static void *read_some(void *argument)
+{
+    const struct reading *reading = argument;
+    const struct content_references *references = reading->daemon->content_references;
+    for (size_t i = reading->first; i < references->unread_count; i += reading->step) {
+        read_one(reading->daemon, &references->unread_manifest[i]);
+    }
+    return NULL;
+}
+
+/* From an object store several at the same time, because each takes two round trips. */
 static void read_in_thread(void *user)
 {
     const struct daemon *daemon = user;
-    for (size_t i = 0; i < daemon->content_references->unread_count; i++) {
-        read_one(daemon, &daemon->content_references->unread_manifest[i]);
+    size_t count = daemon->objects != NULL ? READERS : 1;
+    struct reading readings[READERS];
+    for (size_t i = 0; i < count; i++) {
+        readings[i] = (struct reading){.daemon = daemon, .first = i, .step = count};
+        readings[i].has_thread =
+            i + 1 < count && thread_start(&readings[i].thread, read_some, &readings[i]) == 0;
+        if (!readings[i].has_thread) {
+            (void)read_some(&readings[i]);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (readings[i].has_thread) {
+            pthread_join(readings[i].thread, NULL);
+        }
     }
 }
 
@@ -237,8 +276,16 @@ static void after_read(void *user)
     free(content_references->unread_manifest);
     content_references->unread_manifest = NULL;
     content_references->unread_count = 0;
-    daemon->references_dropped =
-        daemon->references_dropped || !(refresh.unread_manifest || refresh.short_of_memory);
+    bool all = !(refresh.unread_manifest || refresh.short_of_memory);
+    daemon->references_dropped = daemon->references_dropped || all || daemon->objects != NULL;
+    if (!all && daemon->objects != NULL) { /* which may be away */
+        daemon->references_next_us = clock_monotonic_us() + READ_AGAIN_US;
+    }
+}
+
+bool content_references_are_incomplete(const struct content_references *content_references)
+{
+    return content_references != NULL && content_references->is_incomplete;
 }
 
 bool content_references_are_loading(const struct content_references *content_references)
@@ -253,7 +300,7 @@ static void queue_unread(
 {
     struct content_references *content_references = refresh->content_references;
     struct unread_manifest unread_manifest = {.job = job, .checkpoint = *checkpoint};
-    if (!content_references->built) {
+    if (!content_references->built && refresh->daemon->objects == NULL) {
         read_one(refresh->daemon, &unread_manifest);
         add_read(refresh, &unread_manifest);
         return;
@@ -470,6 +517,7 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
             after_read, daemon);
     }
     CADRE_TRY(status);
+    refresh.content_references->is_incomplete = refresh.unread_manifest;
     if (refresh.short_of_memory) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");

@@ -14,6 +14,8 @@
  * not read; a thread reads it, and then sets daemon->references_dropped. */
 cadre_status content_references_refresh(struct daemon *daemon, struct cadre_error *error);
 
+/* Whether the blocks of some checkpoint are not known yet, or cannot be read now. NULL: no. */
+bool content_references_are_incomplete(const struct content_references *content_references);
 /* Whether a thread is reading manifests. */
 bool content_references_are_loading(const struct content_references *content_references);
 

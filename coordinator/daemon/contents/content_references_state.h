@@ -68,6 +68,7 @@ struct unread_manifest {
 struct content_references {
     struct unread_manifest *unread_manifest; /* the thread's while the work runs */
     size_t unread_count;
+    bool is_incomplete; /* since the last refresh the blocks of some checkpoint are not known */
     struct file_work work;
     bool built; /* there was a first refresh */
     struct pending_part *checkpoint_parts;

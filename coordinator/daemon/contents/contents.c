@@ -16,10 +16,12 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/base/log.h"
 #include "common/pure/assert.h"
 #include "common/rpc/file_work.h"
 #include "coordinator/daemon/base/leading.h"
 #include "coordinator/daemon/contents/content_table.h"
+#include "coordinator/daemon/objects/object_cache.h"
 
 /* A content may be requested (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US (3600 * CADRE_US_PER_S)
@@ -36,8 +38,27 @@ struct removal_queue {
     size_t capacity;
 };
 
+/* What a thread lists. */
+struct listed_content {
+    struct sha256 hash;
+    uint64_t bytes;
+    uint64_t added_us;
+};
+
+struct content_list {
+    struct listed_content *items;
+    size_t count;
+    size_t capacity;
+    struct cadre_error error;
+};
+
 struct contents {
-    const char *folder; /* the daemon's */
+    const char *folder; /* the daemon's; NULL: they lie in: */
+    struct objects *objects;
+    struct object_cache *cache; /* with copies */
+    struct file_work listing;
+    struct content_list list; /* the listing thread's */
+    bool loading;
     struct file_work_pool *file_pool;
     const struct leading *leading; /* the daemon's */
     struct content_table table;
@@ -125,6 +146,123 @@ cadre_status contents_open(const char *folder_path, struct file_work_pool *file_
         }
     }
     return CADRE_OK;
+}
+
+/* ---- the start, with an object store ---- */
+
+static bool add_listed(void *user, const struct storage_entry *entry)
+{
+    struct content_list *list = user;
+    struct sha256 hash;
+    const char *slash = strrchr(entry->path, '/');
+    if (entry->is_folder || slash == NULL || !sha256_parse(slash + 1, &hash)) {
+        return true;
+    }
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity > 0 ? 2 * list->capacity : 1024;
+        struct listed_content *grown = realloc(list->items, capacity * sizeof *grown);
+        if (grown == NULL) {
+            no_memory(&list->error);
+            return false;
+        }
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = (struct listed_content){
+        .hash = hash, .bytes = entry->info.bytes, .added_us = (uint64_t)entry->info.modified_us};
+    return true;
+}
+
+static void list_in_thread(void *user)
+{
+    struct contents *contents = user;
+    struct content_list *list = &contents->list;
+    CADRE_FREE_AT_EXIT char *folder = objects_path(contents->objects, "blobs");
+    bool again = true;
+    while (again) {
+        list->count = 0;
+        list->error = (struct cadre_error){0};
+        cadre_status status =
+            objects_list(contents->objects, folder, true, add_listed, list, &list->error);
+        again = status == CADRE_UNAVAILABLE && objects_wait(contents->objects);
+    }
+}
+
+static void go_on(struct contents *contents)
+{
+    struct contents_wait *waits = contents->waits;
+    contents->waits = NULL;
+    while (waits != NULL) {
+        struct contents_wait *next = waits->next;
+        waits->go(waits->user);
+        waits = next;
+    }
+}
+
+/* What was uploaded since the listing began is known better. */
+static void after_list(void *user)
+{
+    struct contents *contents = user;
+    struct content_list *list = &contents->list;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct listed_content *listed = &list->items[i];
+        struct content *content = content_table_add(&contents->table, &listed->hash);
+        if (content == NULL) {
+            no_memory(&list->error);
+            break;
+        }
+        if (content->state == CONTENT_NONE || content->state == CONTENT_ABSENT) {
+            content->state = CONTENT_PRESENT;
+            content->bytes = listed->bytes;
+            content->added_us = listed->added_us;
+            content->touched_us = clock_wall_us();
+            content->number = 1;
+            count_bytes(contents, content, true);
+        }
+    }
+    if (list->error.code != CADRE_OK && list->error.code != CADRE_CANCELLED) {
+        log_event(LOG_LEVEL_ERROR, "files",
+            "the contents in the object store are not all known: what is missing is uploaded again",
+            LOG_STR("reason", list->error.text));
+    }
+    free(list->items);
+    *list = (struct content_list){0};
+    contents->loading = false;
+    go_on(contents);
+}
+
+cadre_status contents_open_objects(struct objects *objects, struct object_cache *cache,
+    struct file_work_pool *file_pool, const struct leading *leading, struct contents **ret_contents,
+    struct cadre_error *error)
+{
+    struct contents *contents = calloc(1, sizeof *contents);
+    *ret_contents = contents;
+    if (contents == NULL) {
+        return no_memory(error);
+    }
+    contents->objects = objects;
+    contents->cache = cache;
+    contents->file_pool = file_pool;
+    contents->leading = leading;
+    contents->loading = true;
+    contents->came = 1;
+    contents->synced = UINT64_MAX; /* what is in the store survives the loss of power here */
+    file_work_start(&contents->listing, file_pool, list_in_thread, after_list, contents);
+    return CADRE_OK;
+}
+
+bool contents_is_loading(const struct contents *contents)
+{
+    return contents->loading;
+}
+
+cadre_status contents_check_loaded(const struct contents *contents, struct cadre_error *error)
+{
+    return !contents->loading
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_UNAVAILABLE,
+                     "the coordinator is still listing what is in the object store of --contents: "
+                     "try again");
 }
 
 void contents_close(struct contents *contents)
@@ -230,11 +368,27 @@ static bool is_touched_elsewhere(const struct contents *contents, const char *pa
            is_recent(time_us(&status.st_atim));
 }
 
+static bool remove_object(struct contents *contents, const struct leaving *leaving)
+{
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = object_cache_path(contents->cache, leaving->hash.bytes);
+    if (!leading_holds(contents->leading) ||
+        objects_remove(contents->objects, path, &error) != CADRE_OK) {
+        return false;
+    }
+    object_cache_drop(contents->cache, leaving->hash.bytes);
+    return true;
+}
+
 static void remove_in_thread(void *user)
 {
     struct contents *contents = user;
     for (size_t i = 0; i < contents->now.count; i++) {
         struct leaving *leaving = &contents->now.items[i];
+        if (contents->objects != NULL) {
+            leaving->gone = remove_object(contents, leaving);
+            continue;
+        }
         CADRE_FREE_AT_EXIT char *path = sha256_path(contents->folder, leaving->hash.bytes);
         bool stays = path == NULL ||
                      (leaving->unless_touched && is_touched_elsewhere(contents, path)) ||
@@ -273,13 +427,7 @@ static void after_remove(void *user)
         }
     }
     remove_next(contents);
-    struct contents_wait *waits = contents->waits;
-    contents->waits = NULL;
-    while (waits != NULL) {
-        struct contents_wait *next = waits->next;
-        waits->go(waits->user);
-        waits = next;
-    }
+    go_on(contents);
 }
 
 static void start_removing(struct contents *contents, struct content *content, bool unless_touched)
@@ -318,7 +466,7 @@ void contents_collect_garbage(struct contents *contents,
         const struct content_references *content_references, const struct sha256 *hash),
     const struct content_references *content_references)
 {
-    for (size_t i = 0; i < contents->table.capacity; i++) {
+    for (size_t i = 0; i < contents->table.capacity && !contents->loading; i++) {
         struct content *content = &contents->table.entries[i];
         if (content->state == CONTENT_PRESENT && content->uploads == 0 &&
             !is_recent(content->touched_us) && !is_recent(content->added_us) &&

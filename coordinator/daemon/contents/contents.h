@@ -11,6 +11,8 @@
 struct contents;
 struct content_references;
 struct leading;
+struct object_cache;
+struct objects;
 
 /* At the start, before any upload: reads the folder, and removes what interrupted uploads left. The
  * folder's name and the pool, whose threads remove files, stay the caller's, and so does `leading`:
@@ -19,6 +21,16 @@ struct leading;
  */
 cadre_status contents_open(const char *folder, struct file_work_pool *file_pool,
     const struct leading *leading, struct contents **ret_contents, struct cadre_error *error);
+/* The same of contents that lie in an object store, of which the cache has copies: a thread lists
+ * them, and waits for a store that is away. Until then contents_is_loading(), and none is here.
+ * Each counts as one on which an upload relied now, because the store does not say when one did. */
+cadre_status contents_open_objects(struct objects *objects, struct object_cache *cache,
+    struct file_work_pool *file_pool, const struct leading *leading, struct contents **ret_contents,
+    struct cadre_error *error);
+/* True: it is not known yet which are here. contents_wait() waits for that, too. */
+bool contents_is_loading(const struct contents *contents);
+/* OK, or UNAVAILABLE while it is loading. */
+cadre_status contents_check_loaded(const struct contents *contents, struct cadre_error *error);
 /* NULL is allowed; no thread may be at work. */
 void contents_close(struct contents *contents);
 
@@ -57,7 +69,7 @@ void contents_collect_garbage(struct contents *contents,
 
 /* ---- renaming a finished upload ---- */
 
-/* An upload that waits for a removal: go(user) is called after it. */
+/* What waits for a removal, or for the list: go(user) is called after it. */
 struct contents_wait {
     struct contents_wait *next;
     void (*go)(void *user);

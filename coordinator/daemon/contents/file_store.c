@@ -27,6 +27,7 @@ cadre_status file_store_check(
     struct sha256 hash;
     uint64_t bytes = 0;
     memcpy(hash.bytes, file->sha256, sizeof hash.bytes);
+    CADRE_TRY(contents_check_loaded(daemon->contents, error));
     if (!contents_find(daemon->contents, &hash, &bytes)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the content of file %s is not here: upload it with PutBlob before Submit", file->name);
@@ -56,13 +57,16 @@ struct question {
     struct requested items[];
 };
 
-/* The access time of a file is when an upload last relied on the content, and 0 until then
+/* With an object store, which has no such time, the index alone knows it, and a content that is
+ * missing there is found when it is used.
+ *
+ * The access time of a file is when an upload last relied on the content, and 0 until then
  * (receive.c), so that this is known after a restart as well. */
 static void mark_in_thread(void *user)
 {
     struct question *question = user;
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
-    for (size_t i = 0; i < question->count; i++) {
+    for (size_t i = 0; i < question->count && question->daemon->objects == NULL; i++) {
         struct requested *asked = &question->items[i];
         CADRE_FREE_AT_EXIT char *path =
             asked->number > 0 ? path_of_blob(question->daemon, asked->hash.bytes) : NULL;
@@ -143,7 +147,8 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
     struct cadre_error error = {0};
     struct blob_list asked;
     wire_arena_reset(daemon->arena);
-    if (wire_unpack_blob_list(data, length, daemon->arena, &asked, &error) != CADRE_OK) {
+    if (wire_unpack_blob_list(data, length, daemon->arena, &asked, &error) != CADRE_OK ||
+        contents_check_loaded(daemon->contents, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }

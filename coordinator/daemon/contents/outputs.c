@@ -3,6 +3,7 @@
  * thread of the pool lists them. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/objects/objects.h"
 #include "common/rpc/file_work.h"
 
 struct reference {
@@ -34,6 +36,7 @@ struct listing {
     struct checkpoint_ref stored[LIMIT_STORED_LISTED]; /* their paths are those of `artifacts` */
     size_t stored_count;
     bool more;
+    struct cadre_error error; /* of an object store that is away */
 };
 
 static void listing_free(struct listing *listing)
@@ -63,6 +66,19 @@ static void list_file(struct listing *listing, char *path, uint64_t bytes)
 
 /* ---- in a thread ---- */
 
+/* Takes both over; the name may be NULL. */
+static void note_reference(struct listing *listing, char *path, char *name)
+{
+    if (name == NULL || listing->reference_count == LIMIT_OUTPUTS_LISTED) {
+        listing->more = listing->more || name != NULL;
+        free(name);
+        free(path);
+        return;
+    }
+    listing->references[listing->reference_count++] =
+        (struct reference){.path = path, .name = name};
+}
+
 /* Takes the path over. */
 static void note_link(struct listing *listing, char *path)
 {
@@ -72,14 +88,7 @@ static void note_link(struct listing *listing, char *path)
         name = artifacts_link_target(whole);
         free(whole);
     }
-    if (name == NULL || listing->reference_count == LIMIT_OUTPUTS_LISTED) {
-        listing->more = listing->more || name != NULL;
-        free(name);
-        free(path);
-        return;
-    }
-    listing->references[listing->reference_count++] =
-        (struct reference){.path = path, .name = name};
+    note_reference(listing, path, name);
 }
 
 static void contents_outputs_walk(struct listing *listing, const char *prefix)
@@ -111,6 +120,46 @@ static void contents_outputs_walk(struct listing *listing, const char *prefix)
         } else {
             list_file(listing, path, (uint64_t)status.st_size);
         }
+    }
+}
+
+/* ---- in an object store ---- */
+
+/* The path below the folder of outputs, or of references. */
+static char *path_beneath(const struct storage_entry *entry, const char *folder)
+{
+    return entry->is_folder ? NULL : strdup(objects_name_beneath(folder, entry->path));
+}
+
+struct object_listing {
+    struct listing *listing;
+    const char *folder;
+    bool references;
+};
+
+static bool list_object(void *user, const struct storage_entry *entry)
+{
+    const struct object_listing *of = user;
+    struct listing *listing = of->listing;
+    char *path = path_beneath(entry, of->folder);
+    if (path != NULL && of->references) {
+        const char *slash = strrchr(path, '/');
+        note_reference(listing, path, strdup(slash != NULL ? slash + 1 : path));
+    } else if (path != NULL) {
+        list_file(listing, path, entry->info.bytes);
+    }
+    return !listing->more;
+}
+
+static void list_objects(struct listing *listing)
+{
+    struct objects *objects = listing->daemon->objects;
+    static const char *const names[] = {"outputs", "references"};
+    for (size_t i = 0; i < 2 && listing->error.code == CADRE_OK; i++) {
+        CADRE_FREE_AT_EXIT char *folder =
+            objects_path(objects, "jobs/%" PRIu64 "/%s", listing->artifacts.job.n, names[i]);
+        struct object_listing of = {.listing = listing, .folder = folder, .references = i == 1};
+        (void)objects_list(objects, folder, true, list_object, &of, &listing->error);
     }
 }
 
@@ -167,7 +216,11 @@ static void list_in_thread(void *user)
 {
     struct listing *listing = user;
     list_stored(listing);
-    contents_outputs_walk(listing, "");
+    if (listing->daemon->objects != NULL) {
+        list_objects(listing);
+    } else {
+        contents_outputs_walk(listing, "");
+    }
     artifacts_each(&listing->artifacts, list_artifact, listing);
     list_links(listing);
     qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
@@ -179,7 +232,10 @@ static void after_list(void *user)
 {
     struct listing *listing = user;
     struct daemon *daemon = listing->daemon;
-    if (listing->call != NULL) {
+    if (listing->call != NULL && listing->error.code != CADRE_OK) {
+        rpc_call_set_user(listing->call, NULL);
+        rpc_call_fail(listing->call, &listing->error);
+    } else if (listing->call != NULL) {
         rpc_call_set_user(listing->call, NULL);
         struct list_outputs_response response = {.outputs = listing->items,
             .count = listing->count,

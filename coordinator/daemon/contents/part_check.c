@@ -18,6 +18,8 @@ struct part_check {
     struct part_check *next;
     struct daemon *daemon;
     struct file_work work;
+    struct contents_wait wait;
+    bool waits; /* until it is known which contents are here */
     struct link_id link;
     struct task_ref task;
     struct task_part part; /* its path is in: */
@@ -52,14 +54,17 @@ static cadre_status check_index(const struct part_check *check, struct cadre_err
     const struct checkpoint_content *content = &check->content;
     struct sha256 hash;
     memcpy(hash.bytes, check->part.sha256, sizeof hash.bytes);
+    uint64_t bytes = 0;
     bool here = contents_find(check->daemon->contents, &hash, NULL);
     for (size_t i = 0; i < content->block_count && here; i++) {
         memcpy(hash.bytes, content->blocks[i].sha256, sizeof hash.bytes);
-        here = contents_find(check->daemon->contents, &hash, NULL);
+        here = contents_find(check->daemon->contents, &hash, &bytes) &&
+               bytes == content->blocks[i].bytes;
     }
     return here ? CADRE_OK
                 : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                      "a content of the checkpoint of step %llu is not here any more",
+                      "a content of the checkpoint of step %llu is not here any more, or not with "
+                      "the bytes of its block",
                       (unsigned long long)check->part.position);
 }
 
@@ -150,10 +155,21 @@ static void after_check(void *user)
     start_next(daemon);
 }
 
+static void after_wait(void *user)
+{
+    struct part_check *check = user;
+    check->waits = false;
+    start_next(check->daemon);
+}
+
 static void start_next(struct daemon *daemon)
 {
     struct part_check *check = daemon->part_checks;
-    if (check != NULL && !check->work.running) {
+    if (check != NULL && !check->waits && contents_is_loading(daemon->contents)) {
+        check->waits = true;
+        check->wait = (struct contents_wait){.go = after_wait, .user = check};
+        contents_wait(daemon->contents, &check->wait);
+    } else if (check != NULL && !check->waits && !check->work.running) {
         check->came = contents_added_count(daemon->contents);
         file_work_start(&check->work, &daemon->file_pool, check_in_thread, after_check, check);
     }
@@ -165,7 +181,7 @@ static void part_check_append(struct daemon *daemon, struct part_check *check)
     struct part_check **at = &daemon->part_checks;
     while (*at != NULL) {
         struct part_check *other = *at;
-        if (!other->work.running && other->link.n == check->link.n &&
+        if (!other->work.running && !other->waits && other->link.n == check->link.n &&
             task_ref_equal(other->task, check->task)) {
             *at = other->next;
             check_free(other);

@@ -17,6 +17,7 @@
 #include "coordinator/daemon/base/log_hole.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/objects/objects.h"
 
 #define EXPIRY_CHECK_US (10 * CADRE_US_PER_S)
 
@@ -25,6 +26,17 @@ struct job_sizes {
     uint64_t logs_bytes;
     uint64_t outputs_bytes;
     bool going; /* it is forgotten, but the shared log has not stored that yet */
+};
+
+/* What a thread counts in an object store. */
+struct quota_listing {
+    struct daemon *daemon;
+    struct file_work work;
+    char *folder;
+    struct job_sizes *jobs; /* in the order of their names */
+    size_t count;
+    size_t capacity;
+    struct cadre_error error;
 };
 
 struct quota {
@@ -181,12 +193,111 @@ static void count_output(struct quota *quota, struct job_id job, const char *pat
     quota_output(quota, job, (int64_t)bytes);
 }
 
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
+}
+
+/* Those of the job, which are the last ones if it was the last one; NULL: no memory. */
+static struct job_sizes *listed_sizes_of(struct quota_listing *listing, uint64_t job)
+{
+    if (listing->count > 0 && listing->jobs[listing->count - 1].id.n == job) {
+        return &listing->jobs[listing->count - 1];
+    }
+    if (listing->count == listing->capacity) {
+        size_t capacity = listing->capacity > 0 ? 2 * listing->capacity : 256;
+        struct job_sizes *grown = realloc(listing->jobs, capacity * sizeof *grown);
+        if (grown == NULL) {
+            no_memory(&listing->error);
+            return NULL;
+        }
+        listing->jobs = grown;
+        listing->capacity = capacity;
+    }
+    listing->jobs[listing->count] = (struct job_sizes){.id = {job}};
+    return &listing->jobs[listing->count++];
+}
+
+/* "<id>/logs/...", "<id>/outputs/...", "<id>/series/...". */
+static bool count_object(void *user, const struct storage_entry *entry)
+{
+    struct quota_listing *listing = user;
+    const char *name = objects_name_beneath(listing->folder, entry->path);
+    char *end = NULL;
+    uint64_t job = strtoull(name, &end, 10);
+    if (entry->is_folder || end == name || *end != '/') {
+        return true;
+    }
+    struct job_sizes *sizes = listed_sizes_of(listing, job);
+    if (sizes != NULL && strncmp(end, "/outputs/", 9) == 0) {
+        sizes->outputs_bytes += entry->info.bytes;
+    } else if (sizes != NULL) {
+        sizes->logs_bytes += entry->info.bytes;
+    }
+    return sizes != NULL;
+}
+
+static void list_in_thread(void *user)
+{
+    struct quota_listing *listing = user;
+    struct objects *objects = listing->daemon->objects;
+    bool again = true;
+    while (again) {
+        listing->count = 0;
+        listing->error = (struct cadre_error){0};
+        again = objects_list(objects, listing->folder, true, count_object, listing,
+                    &listing->error) == CADRE_UNAVAILABLE &&
+                objects_wait(objects);
+    }
+}
+
+/* What came since is counted, too, and what came while it listed maybe twice, until the next start.
+ */
+static void after_list(void *user)
+{
+    struct quota_listing *listing = user;
+    struct daemon *daemon = listing->daemon;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct job_sizes *sizes = &listing->jobs[i];
+        if (engine_job_spec(daemon->engine, sizes->id) != NULL) {
+            quota_log(daemon->quota, sizes->id, (int64_t)sizes->logs_bytes);
+            quota_output(daemon->quota, sizes->id, (int64_t)sizes->outputs_bytes);
+        }
+    }
+    if (listing->error.code != CADRE_OK && listing->error.code != CADRE_CANCELLED) {
+        log_event(LOG_LEVEL_WARNING, "storage", "what jobs keep in the object store is not counted",
+            LOG_STR("reason", listing->error.text));
+    }
+    free(listing->folder);
+    free(listing->jobs);
+    free(listing);
+}
+
+static cadre_status quota_count_objects(struct daemon *daemon, struct cadre_error *error)
+{
+    struct quota_listing *listing = calloc(1, sizeof *listing);
+    char *folder = objects_path(daemon->objects, "jobs");
+    if (listing == NULL || folder == NULL) {
+        free(listing);
+        free(folder);
+        return no_memory(error);
+    }
+    listing->daemon = daemon;
+    listing->folder = folder;
+    file_work_start(&listing->work, &daemon->file_pool, list_in_thread, after_list, listing);
+    return CADRE_OK;
+}
+
 cadre_status quota_open(struct daemon *daemon, struct cadre_error *error)
 {
     struct engine_job_brief info;
     struct quota *quota = calloc(1, sizeof *quota);
     if (quota == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
+        return no_memory(error);
+    }
+    if (daemon->objects != NULL) {
+        daemon->quota = quota;
+        return quota_count_objects(daemon, error);
     }
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         CADRE_FREE_AT_EXIT char *logs = NULL;
@@ -197,8 +308,7 @@ cadre_status quota_open(struct daemon *daemon, struct cadre_error *error)
             asprintf(&logs, "%s/%" PRIu64 "/logs", daemon->job_dir, info.id.n) < 0) {
             logs = NULL;
             quota_close(quota);
-            return cadre_error_set(
-                error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
+            return no_memory(error);
         }
         quota_walk(quota, logs, info.id, count_log);
         quota_walk(quota, outputs, info.id, count_output);

@@ -19,7 +19,8 @@ struct quota_sizes {
     uint64_t refused;   /* submissions, uploads, outputs and checkpoints */
 };
 
-/* After the engine and the contents were opened: walks the folders of jobs. */
+/* After the engine and the contents were opened: walks the folders of jobs; in an object store a
+ * thread lists them. */
 cadre_status quota_open(struct daemon *daemon, struct cadre_error *error);
 /* NULL is allowed. */
 void quota_close(struct quota *quota);

@@ -24,6 +24,7 @@
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/quota.h"
+#include "coordinator/daemon/contents/received_objects.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 
 struct receive {
@@ -79,7 +80,7 @@ static void receive_end(struct receive *receive)
 {
     if (receive != NULL && receive->fd >= 0) {
         file_work_start(
-            &receive->work, &receive->daemon->file_pool, discard_in_thread, receive_free, receive);
+            &receive->work, &receive->daemon->write_pool, discard_in_thread, receive_free, receive);
     } else if (receive != NULL) {
         receive_free(receive);
     }
@@ -103,7 +104,7 @@ static cadre_status name_temporary(struct receive *receive, struct cadre_error *
 
 static cadre_status open_temporary(struct receive *receive, struct cadre_error *error)
 {
-    if (receive->folder != NULL) {
+    if (receive->folder != NULL && receive->daemon->objects == NULL) {
         CADRE_TRY(folder_make(receive->folder, 0700, error));
     }
     receive->fd =
@@ -179,7 +180,7 @@ static cadre_status receive_append(
     receive->busy = true;
     rpc_call_pause(receive->call);
     file_work_start(
-        &receive->work, &receive->daemon->file_pool, write_in_thread, after_write, receive);
+        &receive->work, &receive->daemon->write_pool, write_in_thread, after_write, receive);
     return CADRE_OK;
 }
 
@@ -262,9 +263,30 @@ static cadre_status check_leading(const struct receive *receive, struct cadre_er
                      "to the one that leads");
 }
 
+/* Into an object store, the temporary file as it is. */
+static cadre_status commit_object(struct receive *receive, struct cadre_error *error)
+{
+    struct daemon *daemon = receive->daemon;
+    if (receive->hash != NULL) {
+        return received_content_put(
+            daemon, &receive->wanted, receive->fd, receive->temporary, receive->target, error);
+    }
+    CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, receive->job);
+    const struct received_output output = {.job = receive->job,
+        .name = outputs != NULL ? receive->target + strlen(outputs) + 1 : NULL,
+        .fd = receive->fd,
+        .kept = receive->refers ? &receive->kept : NULL,
+        .checkpoint = receive->checkpoint,
+        .refers_bytes = receive->refers_bytes};
+    return received_output_put(daemon, &output, &receive->replaced_bytes, error);
+}
+
 static cadre_status receive_commit(struct receive *receive, struct cadre_error *error)
 {
     CADRE_TRY(check_leading(receive, error));
+    if (receive->daemon->objects != NULL) {
+        return commit_object(receive, error);
+    }
     CADRE_TRY(receive->refers ? commit_link(receive, error) : commit_file(receive, error));
     return receive->folder != NULL ? sync_names(receive, error) : CADRE_OK;
 }
@@ -334,7 +356,7 @@ static void receive_count(const struct receive *receive)
 
 static void note_synced(struct receive *receive)
 {
-    if (receive->folder != NULL && !receive->folder_is_synced) {
+    if (receive->folder != NULL && receive->daemon->objects == NULL && !receive->folder_is_synced) {
         free(receive->daemon->outputs_synced);
         receive->daemon->outputs_synced = receive->folder;
         receive->folder = NULL;
@@ -382,7 +404,7 @@ static void begin_commit(void *user)
         return;
     }
     file_work_start(
-        &receive->work, &receive->daemon->file_pool, commit_in_thread, after_commit, receive);
+        &receive->work, &receive->daemon->write_pool, commit_in_thread, after_commit, receive);
 }
 
 static void receive_half_close(struct rpc_call *call, void *user)

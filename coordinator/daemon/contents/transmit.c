@@ -16,7 +16,9 @@
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
+#include "coordinator/daemon/objects/object_cache.h"
 #include "common/rpc/file_work.h"
+#include "common/storage/ahead.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
 
@@ -37,6 +39,9 @@ struct transmit {
     size_t got;
     bool whole;                        /* the end was reached, and what was read is right */
     int fd;                            /* of the current file or block; -1: none */
+    struct storage_object *object;     /* an output in an object store; NULL: none */
+    struct storage_ahead *ahead;       /* its bytes */
+    uint64_t offset;                   /* of the next one */
     uint64_t left_bytes;               /* of all */
     struct checkpoint_content content; /* its blocks follow one another; none: one file */
     size_t next_block;
@@ -60,13 +65,19 @@ static void transmit_free(void *user)
 
 static void close_in_thread(void *user)
 {
-    close(((struct transmit *)user)->fd);
+    struct transmit *transmit = user;
+    storage_ahead_close(transmit->ahead);
+    storage_close(transmit->object);
+    if (transmit->fd >= 0) {
+        close(transmit->fd);
+    }
 }
 
-/* In a thread, because closing a file that was removed meanwhile waits for the disk. */
+/* In a thread, because closing a file that was removed meanwhile waits for the disk, and closing an
+ * object for what is on its way. */
 static void transmit_end(struct transmit *transmit)
 {
-    if (transmit->fd >= 0) {
+    if (transmit->fd >= 0 || transmit->object != NULL) {
         file_work_start(&transmit->work, &transmit->daemon->file_pool, close_in_thread,
             transmit_free, transmit);
     } else {
@@ -77,6 +88,15 @@ static void transmit_end(struct transmit *transmit)
 /* The error of a file that was whole when the download began. */
 static cadre_status ended_early(const struct transmit *transmit, struct cadre_error *error)
 {
+    if (transmit->error.code != CADRE_OK) { /* of an object store */
+        *error = transmit->error;
+        return error->code;
+    }
+    if (transmit->damaged && transmit->daemon->objects != NULL) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "the coordinator's copy was damaged and is fetched from the object store again: try "
+            "again");
+    }
     if (transmit->damaged && transmit->content.block_count == 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "it is damaged on the coordinator's disk: its content does not have its hash");
@@ -108,6 +128,9 @@ static bool close_block(struct transmit *transmit)
     }
     bool hashed = sha256_finish(transmit->hash, &made, NULL) == CADRE_OK;
     transmit->damaged = hashed && memcmp(made.bytes, transmit->wanted, sizeof made.bytes) != 0;
+    if (transmit->damaged && transmit->daemon->object_cache != NULL) {
+        object_cache_drop(transmit->daemon->object_cache, transmit->wanted);
+    }
     sha256_close(transmit->hash);
     transmit->hash = NULL;
     close(transmit->fd);
@@ -115,18 +138,43 @@ static bool close_block(struct transmit *transmit)
     return hashed && !transmit->damaged;
 }
 
+static cadre_status open_content(struct transmit *transmit,
+    const uint8_t sha256[LIMIT_SHA256_BYTES], uint64_t *ret_bytes, struct cadre_error *error)
+{
+    const struct daemon *daemon = transmit->daemon;
+    return object_cache_read(
+        daemon->object_cache, daemon->blob_dir, sha256, &transmit->fd, ret_bytes, error);
+}
+
 static bool open_block(struct transmit *transmit)
 {
     const struct checkpoint_block *block = &transmit->content.blocks[transmit->next_block++];
-    CADRE_FREE_AT_EXIT char *path = path_of_blob(transmit->daemon, block->sha256);
+    struct cadre_error error = {0};
     memcpy(transmit->wanted, block->sha256, sizeof transmit->wanted);
-    return path != NULL && file_open_regular(path, &transmit->fd, NULL, NULL) == CADRE_OK &&
-           sha256_open(&transmit->hash, NULL) == CADRE_OK;
+    cadre_status status = open_content(transmit, block->sha256, NULL, &error);
+    if (status != CADRE_OK && transmit->daemon->objects != NULL && status != CADRE_NOT_FOUND) {
+        transmit->error = error;
+    }
+    return status == CADRE_OK && sha256_open(&transmit->hash, NULL) == CADRE_OK;
+}
+
+static size_t read_object(struct transmit *transmit, uint8_t *bytes, size_t want)
+{
+    cadre_status status =
+        storage_ahead_read(transmit->ahead, transmit->offset, bytes, want, &transmit->error);
+    if (status == CADRE_UNAVAILABLE) {
+        (void)objects_judge(transmit->daemon->objects, status, &transmit->error);
+    }
+    transmit->offset += status == CADRE_OK ? want : 0;
+    return status == CADRE_OK ? want : 0;
 }
 
 /* Up to `want` of the next bytes; 0: the file ended too early. */
 static size_t read_on(struct transmit *transmit, uint8_t *bytes, size_t want)
 {
+    if (transmit->object != NULL) {
+        return read_object(transmit, bytes, want);
+    }
     ssize_t got = transmit->fd >= 0 ? read(transmit->fd, bytes, want) : 0;
     while (got == 0 && transmit->next_block < transmit->content.block_count) {
         if (!close_block(transmit) || !open_block(transmit)) {
@@ -155,7 +203,12 @@ static cadre_status open_artifact(
 {
     struct artifact_file file;
     cadre_status status = artifacts_find(&transmit->artifacts, name, &file, error);
-    if (status == CADRE_OK && file.path != NULL) {
+    if (status == CADRE_OK && file.is_content) {
+        status = open_content(transmit, file.sha256, &transmit->left_bytes, error);
+        if (status == CADRE_NOT_FOUND) { /* it was dropped since it was found */
+            status = artifacts_none(&transmit->artifacts, name, error);
+        }
+    } else if (status == CADRE_OK && file.path != NULL) {
         status = file_open_regular(file.path, &transmit->fd, &transmit->left_bytes, error);
         if (status == CADRE_NOT_FOUND) { /* it was dropped since it was found */
             status = artifacts_none(&transmit->artifacts, name, error);
@@ -172,16 +225,8 @@ static cadre_status open_artifact(
     return status;
 }
 
-static cadre_status open_output(struct transmit *transmit, struct cadre_error *error)
+static cadre_status no_output(const struct transmit *transmit, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *refers_to = artifacts_link_target(transmit->path);
-    if (refers_to != NULL) {
-        return open_artifact(transmit, refers_to, error);
-    }
-    if (file_open_regular(transmit->path, &transmit->fd, &transmit->left_bytes, error) ==
-        CADRE_OK) {
-        return CADRE_OK;
-    }
     if (strcmp(transmit->name, "checkpoints") == 0) {
         return artifacts_none(&transmit->artifacts, transmit->name, error);
     }
@@ -191,12 +236,54 @@ static cadre_status open_output(struct transmit *transmit, struct cadre_error *e
         job);
 }
 
+/* An output in the object store, or the file of a checkpoint to which it refers. */
+static cadre_status open_object(struct transmit *transmit, struct cadre_error *error)
+{
+    struct objects *objects = transmit->daemon->objects;
+    uint64_t job = transmit->artifacts.job.n;
+    CADRE_FREE_AT_EXIT char *path =
+        objects_path(objects, "jobs/%" PRIu64 "/outputs/%s", job, transmit->name);
+    CADRE_FREE_AT_EXIT char *reference =
+        objects_path(objects, "jobs/%" PRIu64 "/references/%s", job, transmit->name);
+    struct storage_object *object = NULL;
+    cadre_status status = objects_look(objects, path, &transmit->object, error);
+    if (status == CADRE_OK) {
+        transmit->left_bytes = storage_info_of(transmit->object)->bytes;
+        return storage_ahead_open(transmit->object, &transmit->ahead, error);
+    }
+    if (status == CADRE_NOT_FOUND) {
+        *error = (struct cadre_error){0};
+        status = objects_look(objects, reference, &object, error);
+        storage_close(object);
+    }
+    if (status == CADRE_OK) {
+        const char *slash = strrchr(transmit->name, '/');
+        return open_artifact(transmit, slash != NULL ? slash + 1 : transmit->name, error);
+    }
+    return status == CADRE_NOT_FOUND ? no_output(transmit, error) : status;
+}
+
+static cadre_status open_output(struct transmit *transmit, struct cadre_error *error)
+{
+    if (transmit->daemon->objects != NULL) {
+        return open_object(transmit, error);
+    }
+    CADRE_FREE_AT_EXIT char *refers_to = artifacts_link_target(transmit->path);
+    if (refers_to != NULL) {
+        return open_artifact(transmit, refers_to, error);
+    }
+    if (file_open_regular(transmit->path, &transmit->fd, &transmit->left_bytes, error) ==
+        CADRE_OK) {
+        return CADRE_OK;
+    }
+    return no_output(transmit, error);
+}
+
 static void open_in_thread(void *user)
 {
     struct transmit *transmit = user;
     if (transmit->kind == WANTED_BLOB) {
-        (void)file_open_regular(
-            transmit->path, &transmit->fd, &transmit->left_bytes, &transmit->error);
+        (void)open_content(transmit, transmit->wanted, &transmit->left_bytes, &transmit->error);
     } else if (transmit->kind == WANTED_ARTIFACT) {
         (void)open_artifact(transmit, transmit->name, &transmit->error);
     } else {
@@ -209,8 +296,10 @@ static void open_in_thread(void *user)
 static void fail_early(struct transmit *transmit)
 {
     struct cadre_error error = {0};
-    if (transmit->damaged) {
+    if (transmit->damaged && transmit->daemon->objects == NULL) {
         damage_handle(transmit->daemon, transmit->wanted, "its content does not have its hash");
+    } else if (transmit->error.code == CADRE_DATA_LOSS && transmit->object == NULL) {
+        damage_handle(transmit->daemon, transmit->wanted, transmit->error.text);
     }
     (void)ended_early(transmit, &error);
     rpc_call_fail(transmit->call, &error);
@@ -282,14 +371,20 @@ static void fail_blob(struct transmit *transmit)
     if (transmit->error.code == CADRE_RESOURCE_EXHAUSTED) {
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
             "the coordinator has no memory or no descriptor for a download: try again");
+    } else if (transmit->error.code == CADRE_UNAVAILABLE) {
+        error = transmit->error; /* the object store is away */
     } else {
         (void)contents_not_found(&hash, &error);
     }
-    if (transmit->error.code != CADRE_NOT_FOUND) {
+    if (transmit->error.code == CADRE_DATA_LOSS && daemon->objects != NULL) {
+        damage_handle(daemon, hash.bytes, transmit->error.text);
+    } else if (transmit->error.code != CADRE_NOT_FOUND) {
         log_event(LOG_LEVEL_WARNING, "files", "a content cannot be read",
             LOG_STR("reason", transmit->error.text));
     } else if (!contents_is_removing(daemon->contents, &hash)) {
-        damage_handle(daemon, hash.bytes, "it is not on the coordinator's disk any more");
+        damage_handle(daemon, hash.bytes,
+            daemon->objects != NULL ? "it is not in the object store any more"
+                                    : "it is not on the coordinator's disk any more");
     } /* else it is not referenced any more */
     rpc_call_fail(transmit->call, &error);
 }

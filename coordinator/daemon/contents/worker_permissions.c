@@ -53,6 +53,10 @@ cadre_status worker_permissions_check_content(struct daemon *daemon, struct rpc_
     if (is_referenced) {
         return CADRE_OK;
     }
+    if (daemon->objects != NULL && content_references_are_incomplete(daemon->content_references)) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "the coordinator is still reading which contents its jobs need: try again");
+    }
     (void)contents_not_found(hash, error);
     return worker_permissions_denied(call, error);
 }

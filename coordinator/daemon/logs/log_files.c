@@ -7,7 +7,9 @@
  *
  * Several coordinators may share the folder, and one that was replaced may still write beside its
  * successor. A turn holds the lock of the log and begins with what the files say, so that the place
- * of a byte, at the begin of its incarnation plus its offset, is the same for all writers. */
+ * of a byte, at the begin of its incarnation plus its offset, is the same for all writers. Where
+ * logs lie in an object store (log_copies.h) the file is this coordinator's alone, and bytes are
+ * put there before they are written to it. */
 #include "coordinator/daemon/logs/log_files.h"
 
 #include <errno.h>
@@ -25,47 +27,8 @@
 #include "common/base/log_marks.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/base/log_hole.h"
-
-#define BASE_TEXT_BYTES 64
-
-static int open_log(const char *path)
-{
-    if (fault_point("logs.open")) {
-        errno = EIO;
-        return -1;
-    }
-    return file_open_made(path);
-}
-
-/* False: nothing was written of this slot, or its incarnation is not recorded. */
-static bool read_base(const char *path, uint64_t *ret_incarnation, uint64_t *ret_base)
-{
-    char text[BASE_TEXT_BYTES] = {0};
-    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    return got > 0 && sscanf(text, "%" SCNu64 " %" SCNu64, ret_incarnation, ret_base) == 2;
-}
-
-/* Written whole or not at all if this process is killed; a loss of power may lose it. */
-static bool write_base(const char *path, uint64_t incarnation, uint64_t base)
-{
-    CADRE_FREE_AT_EXIT char *temporary = NULL;
-    char text[BASE_TEXT_BYTES];
-    int length = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", incarnation, base);
-    if (asprintf(&temporary, "%s.new", path) < 0) {
-        temporary = NULL;
-        return false;
-    }
-    CADRE_CLOSE_AT_EXIT int fd = open_log(temporary);
-    if (fd < 0 || ftruncate(fd, 0) != 0 || write(fd, text, (size_t)length) != length) {
-        return false;
-    }
-    if (fault_point("logs.rename")) {
-        errno = EIO;
-        return false;
-    }
-    return rename(temporary, path) == 0;
-}
+#include "coordinator/daemon/logs/log_base.h"
+#include "coordinator/daemon/logs/log_copies.h"
 
 enum writer { WRITER_NEWEST, WRITER_OLD, WRITER_UNKNOWN };
 
@@ -74,36 +37,50 @@ enum writer { WRITER_NEWEST, WRITER_OLD, WRITER_UNKNOWN };
 static enum writer find_base(
     const char *log, uint64_t size, uint64_t incarnation, uint64_t *ret_base)
 {
-    CADRE_FREE_AT_EXIT char *path = NULL;
     uint64_t newest = 0;
-    *ret_base = size;
-    if (asprintf(&path, "%s.base", log) < 0) {
-        path = NULL;
-        return WRITER_UNKNOWN;
-    }
     uint64_t base = 0;
-    bool known = read_base(path, &newest, &base) && base <= size;
+    *ret_base = size;
+    bool known = log_base_read(log, &newest, &base) && base <= size;
     if (known && newest >= incarnation) {
         *ret_base = base;
         return newest == incarnation ? WRITER_NEWEST : WRITER_OLD;
     }
-    return write_base(path, incarnation, size) ? WRITER_NEWEST : WRITER_UNKNOWN;
+    return log_base_write(log, incarnation, size) ? WRITER_NEWEST : WRITER_UNKNOWN;
 }
 
 /* The file of a turn. */
 struct open_log {
     struct log_io *io;
-    int fd;       /* -1: it cannot be opened */
-    int marks_fd; /* -1: not opened yet */
-    bool busy;    /* another coordinator writes it now */
+    struct log_copy *copy; /* of a log in an object store, begun; NULL: it lies in the file */
+    int fd;                /* -1: it cannot be opened */
+    int marks_fd;          /* -1: not opened yet */
+    bool busy;             /* another coordinator writes it now, or the store is away */
     uint64_t size;
 };
+
+/* False: the store is away. */
+static bool take_copy(struct open_log *log)
+{
+    struct log_io *io = log->io;
+    struct cadre_error error = {0};
+    struct log_copy *copy = log_copies_use(io->copies, io->job, io->slot, io->path);
+    if (copy == NULL || log_copy_begin(copy, &error) != CADRE_OK) {
+        log_copies_done(io->copies, copy);
+        return false;
+    }
+    log->copy = copy;
+    return true;
+}
 
 /* Opens and locks it; its size is that of then. */
 static void take_log(struct open_log *log)
 {
     struct stat status;
-    log->fd = open_log(log->io->path);
+    if (log->io->copies != NULL && !take_copy(log)) {
+        log->busy = true;
+        return;
+    }
+    log->fd = log_base_open_file(log->io->path);
     log->busy = log->fd >= 0 && !file_lock_try(log->fd);
     if (log->fd >= 0 && fstat(log->fd, &status) == 0) {
         log->size = (uint64_t)status.st_size;
@@ -114,7 +91,7 @@ static bool has_marks_open(struct open_log *log)
 {
     CADRE_FREE_AT_EXIT char *path = log->marks_fd < 0 ? log_marks_path(log->io->path) : NULL;
     if (path != NULL) {
-        log->marks_fd = open_log(path);
+        log->marks_fd = log_base_open_file(path);
     }
     return log->marks_fd >= 0;
 }
@@ -135,9 +112,12 @@ static bool make_room(struct open_log *log)
         return false;
     }
     log->io->change_bytes -= (int64_t)freed;
+    hole = freed > 0 ? log_hole_read(log->io->path) : hole;
     if (freed > 0 && has_marks_open(log)) {
-        hole = log_hole_read(log->io->path);
         log_marks_punch(log->marks_fd, hole.from, hole.to);
+    }
+    if (freed > 0 && log->copy != NULL) {
+        log_copy_drop(log->copy, &hole);
     }
     return true;
 }
@@ -170,12 +150,32 @@ static bool write_marks(
     return done || !disk_is_full(errno);
 }
 
+/* Puts the `size` bytes from the end of the log on into the store; write_marks() has seen to the
+ * marks. False: they have to be sent again. */
+static bool put_new_bytes(struct open_log *log, const struct log_extent *extent, uint64_t base,
+    const struct log_mark *marks, const uint8_t *bytes, size_t size)
+{
+    const struct log_segment segment = {.incarnation = extent->task.incarnation,
+        .base = base,
+        .begin = log->size,
+        .end = log->size + size};
+    struct cadre_error error = {0};
+    size_t first = 0;
+    while (first + 1 < extent->marks && marks[first + 1].offset <= segment.begin) {
+        first++;
+    }
+    size_t end = first;
+    while (end < extent->marks && marks[end].offset < segment.end) {
+        end++;
+    }
+    return log_copy_put(log->copy, &segment, bytes, marks + first, end - first, &error) == CADRE_OK;
+}
+
 /* Appends the new bytes. *ret_again: not all of them, because the disk is full: the rest has to be
  * sent again. */
 static void write_new_bytes(struct open_log *log, struct log_extent *extent, const uint8_t *bytes,
-    size_t fresh, bool *ret_again)
+    size_t wanted, size_t fresh, bool *ret_again)
 {
-    size_t wanted = up_to_limit(log, fresh);
     bool refused = fault_point("logs.write");
     errno = refused ? EIO : errno;
     ssize_t written = refused ? -1 : pwrite(log->fd, bytes, wanted, (off_t)log->size);
@@ -226,8 +226,14 @@ static uint64_t log_files_append(
     if (!write_marks(log, extent, base, marks)) {
         return log->size - base;
     }
+    size_t fresh = log_extent_bytes(extent) - known;
+    size_t wanted = up_to_limit(log, fresh);
+    if (log->copy != NULL && wanted > 0 &&
+        !put_new_bytes(log, extent, base, marks, bytes + known, wanted)) {
+        return log->size - base;
+    }
     errno = 0;
-    write_new_bytes(log, extent, bytes + known, log_extent_bytes(extent) - known, &again);
+    write_new_bytes(log, extent, bytes + known, wanted, fresh, &again);
     return again ? log->size - base : extent->end;
 }
 
@@ -267,9 +273,9 @@ void log_files_do_io(struct log_io *io)
     struct log_mark *marks = io->marks;
     for (size_t i = 0; i < io->count; i++) {
         struct log_extent *extent = &io->running[i];
-        extent->stored = log.fd < 0 ? log_files_unopened(extent, open_errno)
-                         : log.busy ? log_files_busy(extent)
-                                    : log_files_append(&log, extent, bytes, marks);
+        extent->stored = log.busy     ? log_files_busy(extent)
+                         : log.fd < 0 ? log_files_unopened(extent, open_errno)
+                                      : log_files_append(&log, extent, bytes, marks);
         bytes += log_extent_bytes(extent);
         marks += extent->marks;
     }
@@ -279,5 +285,9 @@ void log_files_do_io(struct log_io *io)
     }
     if (log.marks_fd >= 0) {
         close(log.marks_fd);
+    }
+    if (log.copy != NULL) {
+        log_copy_end(log.copy);
+        log_copies_done(io->copies, log.copy);
     }
 }

@@ -6,6 +6,8 @@
 
 #include "coordinator/daemon/base/daemon.h"
 
+struct log_copies;
+
 enum log_disposition {
     LOG_STORED,
     LOG_NO_ROOM,   /* it has to be sent again; its bytes are not here */
@@ -29,6 +31,9 @@ struct log_extent {
 /* A thread's input and result. */
 struct log_io {
     char *path;
+    struct log_copies *copies; /* NULL: the file is where the log lies */
+    struct job_id job;         /* with copies: whose it is */
+    uint32_t slot;
     uint64_t limit_bytes;
     uint8_t *bytes; /* of the runs that are kept, one behind the other */
     struct log_mark *marks;

@@ -2,12 +2,15 @@
 #include "coordinator/daemon/logs/log_read.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/log_marks.h"
 #include "coordinator/daemon/base/log_hole.h"
 #include "coordinator/daemon/logs/log_begin.h"
+#include "coordinator/daemon/logs/log_copies.h"
 #include "coordinator/daemon/base/disk.h"
 
 /* How many of the `got` bytes at the offset are text. The middle may be removed while it is read:
@@ -96,9 +99,8 @@ static bool read_pieces(
     return true;
 }
 
-static bool read_slot(struct log_read *read, uint32_t slot)
+static bool read_file(struct log_read *read, uint32_t slot, const char *path)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of_log(read->daemon, read->job, slot);
     CADRE_FREE_AT_EXIT char *marks_path = path != NULL ? log_marks_path(path) : NULL;
     CADRE_CLOSE_AT_EXIT int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     CADRE_CLOSE_AT_EXIT int marks_fd =
@@ -111,9 +113,63 @@ static bool read_slot(struct log_read *read, uint32_t slot)
     return read_pieces(read, slot, &source, path);
 }
 
+/* The file of the slot's log, and with an object store its copy, which is in use until
+ * release_log().
+ */
+struct used_log {
+    char *path;
+    struct log_copy *copy;
+};
+
+static void release_log(const struct daemon *daemon, struct used_log *log)
+{
+    if (log->copy != NULL) {
+        log_copies_done(daemon->log_copies, log->copy);
+    }
+    free(log->path);
+}
+
+static cadre_status use_log(const struct daemon *daemon, struct job_id job, uint32_t slot,
+    struct used_log *ret_log, struct cadre_error *error)
+{
+    *ret_log = (struct used_log){.path = path_of_log(daemon, job, slot)};
+    if (daemon->log_copies == NULL || ret_log->path == NULL) {
+        return CADRE_OK;
+    }
+    ret_log->copy = log_copies_use(daemon->log_copies, job, slot, ret_log->path);
+    if (ret_log->copy == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory to read a log");
+    }
+    return log_copy_fill(ret_log->copy, error);
+}
+
+static bool read_slot(struct log_read *read, uint32_t slot)
+{
+    struct used_log log;
+    bool whole = use_log(read->daemon, read->job, slot, &log, &read->error) == CADRE_OK &&
+                 read_file(read, slot, log.path);
+    release_log(read->daemon, &log);
+    return whole;
+}
+
 void log_read(struct log_read *read)
 {
+    read->error = (struct cadre_error){0};
     while (read->slots_done < read->slot_count && read_slot(read, read->slots[read->slots_done])) {
         read->slots_done++;
     }
+}
+
+cadre_status log_read_size(const struct daemon *daemon, struct job_id job, uint32_t slot,
+    uint64_t *ret_bytes, struct cadre_error *error)
+{
+    struct used_log log;
+    struct stat facts;
+    cadre_status status = use_log(daemon, job, slot, &log, error);
+    *ret_bytes = status == CADRE_OK && log.path != NULL && stat(log.path, &facts) == 0
+                     ? (uint64_t)facts.st_size
+                     : 0;
+    release_log(daemon, &log);
+    return status;
 }

@@ -34,7 +34,8 @@ struct log_read {
     const struct logs_request *request; /* for those at LOG_READ_BEGIN, and its stream */
     uint32_t slots[LOG_READ_SLOTS];
     uint32_t slot_count;
-    uint32_t slots_done; /* the first of them were read to their ends */
+    uint32_t slots_done;      /* the first of them were read to their ends */
+    struct cadre_error error; /* UNAVAILABLE: the next one's log cannot be had now */
     struct log_piece pieces[LOG_READ_PIECES];
     uint32_t piece_count;
     struct log_mark marks[LOG_READ_MARKS];
@@ -45,5 +46,10 @@ struct log_read {
 
 /* In a thread. */
 void log_read(struct log_read *read);
+
+/* In a thread: the bytes of a slot's log, those in its hole included. UNAVAILABLE: the log cannot
+ * be had now. */
+cadre_status log_read_size(const struct daemon *daemon, struct job_id job, uint32_t slot,
+    uint64_t *ret_bytes, struct cadre_error *error);
 
 #endif

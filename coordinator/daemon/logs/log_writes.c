@@ -158,6 +158,9 @@ static void start_io(struct log_queue *queue)
 {
     struct daemon *daemon = queue->daemon;
     queue->io = (struct log_io){.path = queue->io.path,
+        .copies = daemon->log_copies,
+        .job = queue->job,
+        .slot = queue->slot,
         .limit_bytes = daemon->options.log_limit_bytes,
         .bytes = queue->bytes,
         .marks = queue->marks,
@@ -172,7 +175,7 @@ static void start_io(struct log_queue *queue)
     queue->running = NULL;
     queue->count = 0;
     queue->extent_capacity = 0;
-    file_work_start(&queue->work, &daemon->file_pool, in_thread, after_io, queue);
+    file_work_start(&queue->work, &daemon->write_pool, in_thread, after_io, queue);
 }
 
 /* ---- what waits ---- */

@@ -88,8 +88,14 @@ static void after_part(void *user)
         return;
     }
     send_pieces(log_follower);
+    struct cadre_error error = log_follower->read->error;
     free(log_follower->read);
     log_follower->read = NULL;
+    if (error.code != CADRE_OK) {
+        rpc_call_fail(log_follower->call, &error);
+        log_follower->tasks = 0;
+        return;
+    }
     log_follower->dirty = true;
     pump_logs(log_follower);
 }

@@ -3,11 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sys/stat.h>
-
 #include "common/base/cleanup.h"
 #include "common/json/json.h"
-#include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/logs/log_read.h"
 #include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/pages/api_deferred.h"
@@ -32,16 +29,16 @@ struct log_reading {
 
 /* ---- in a thread ---- */
 
-static uint64_t size_of_log(const struct deferred_log *log)
+static uint64_t size_of_log(struct deferred_log *log)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of_log(log->base.daemon, log->base.job, log->slot);
-    struct stat status;
-    return path != NULL && stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+    uint64_t bytes = 0;
+    (void)log_read_size(log->base.daemon, log->base.job, log->slot, &bytes, &log->base.error);
+    return bytes;
 }
 
 /* Reads from where the page begins; returns where that is. */
 static uint64_t read_log(
-    const struct deferred_log *log, struct log_read *read, uint64_t *offsets, uint64_t size)
+    struct deferred_log *log, struct log_read *read, uint64_t *offsets, uint64_t size)
 {
     const struct logs_request tail = {
         .id = log->base.job, .tail_bytes = TAIL_BYTES, .tail_lines = TAIL_LINES + 1};
@@ -59,6 +56,9 @@ static uint64_t read_log(
     offsets[log->slot] = behind ? size : log->offset; /* the host lost the end of the log */
     uint64_t asked = offsets[log->slot];
     log_read(read);
+    if (read->error.code != CADRE_OK) {
+        log->base.error = read->error;
+    }
     read->request = NULL;
     return asked != LOG_READ_BEGIN ? asked
            : read->piece_count > 0 ? read->pieces[0].offset
@@ -104,8 +104,7 @@ static bool add_piece(struct log_page *page, const struct log_read *read,
     return room;
 }
 
-static json_t *page_of(
-    const struct deferred_log *log, struct log_reading *reading, uint64_t *offsets)
+static json_t *page_of(struct deferred_log *log, struct log_reading *reading, uint64_t *offsets)
 {
     struct log_read *read = &reading->read;
     struct log_page *page = &reading->page;
@@ -138,11 +137,16 @@ static json_t *page_of(
 
 static void make_log(struct api_deferred *deferred)
 {
-    const struct deferred_log *log = (struct deferred_log *)deferred;
+    struct deferred_log *log = (struct deferred_log *)deferred;
     CADRE_FREE_AT_EXIT struct log_reading *reading = malloc(sizeof *reading);
     CADRE_FREE_AT_EXIT uint64_t *offsets = calloc((size_t)log->slot + 1, sizeof *offsets);
     bool room = reading != NULL && offsets != NULL;
-    api_deferred_take(deferred, room ? page_of(log, reading, offsets) : NULL);
+    json_t *page = room ? page_of(log, reading, offsets) : NULL;
+    if (log->base.error.code == CADRE_OK) {
+        api_deferred_take(deferred, page);
+    } else {
+        json_decref(page);
+    }
 }
 
 /* ---- on the loop ---- */

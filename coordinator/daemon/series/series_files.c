@@ -146,6 +146,14 @@ static int take_lock(struct series_io *io)
     return -1;
 }
 
+/* Before it is in the file. False: with lost_errno, or the store is away, which is known. */
+static bool put_object(struct series_io *io, bool is_snapshot, const struct wire_buffer *buffer)
+{
+    struct cadre_error error = {0};
+    return series_objects_put(&io->chain, is_snapshot, buffer->bytes, buffer->size, &error) ==
+           CADRE_OK;
+}
+
 /* Appends behind the last whole record; what is there is cut off. */
 static bool series_files_append(struct series_io *io, const struct wire_buffer *buffer)
 {
@@ -159,11 +167,15 @@ static bool series_files_append(struct series_io *io, const struct wire_buffer *
         return false;
     }
     io->change_bytes -= (int64_t)status.st_size - (int64_t)io->file_bytes;
+    if (!put_object(io, false, buffer)) {
+        return false;
+    }
     errno = 0;
     bool refused = fault_point("series.write");
     ssize_t written = refused ? -1 : pwrite(fd, buffer->bytes, buffer->size, (off_t)io->file_bytes);
     if (written != (ssize_t)buffer->size) {
         io->lost_errno = refused ? EIO : written < 0 ? errno : ENOSPC;
+        io->chain.snapshot_due = true; /* the file lacks what was put */
         (void)!ftruncate(fd, (off_t)io->file_bytes);
         return false;
     }
@@ -181,6 +193,7 @@ static bool write_snapshot(struct series_io *io, struct wire_buffer *buffer)
     wire_buffer_clear(buffer);
     CADRE_CLOSE_AT_EXIT int fd = take_lock(io);
     bool good = fd >= 0 && series_records_snapshot(io->state, buffer) &&
+                put_object(io, true, buffer) &&
                 file_write_atomic(io->path, buffer->bytes, buffer->size, 0600, &error) == CADRE_OK;
     if (good) {
         io->change_bytes += (int64_t)buffer->size - (int64_t)io->file_bytes;
@@ -189,6 +202,7 @@ static bool write_snapshot(struct series_io *io, struct wire_buffer *buffer)
         io->state->outdated = false;
         io->look = look_at(io->path);
     }
+    io->chain.snapshot_due = io->chain.snapshot_due || !good;
     io->snapshot_bytes = io->file_bytes;
     return good;
 }
@@ -207,9 +221,11 @@ static bool write_items(struct series_io *io)
     struct wire_buffer buffer = {0};
     bool good = apply_items(io, &buffer);
     io->lost_errno = good ? 0 : ENOMEM;
-    if (good && io->state->outdated && has_changed(io, &buffer)) {
+    bool is_chain = io->chain.objects != NULL;
+    bool is_whole = io->state->outdated || (is_chain && io->chain.snapshot_due);
+    if (good && is_whole && has_changed(io, &buffer)) {
         good = write_snapshot(io, &buffer);
-        io->lost_errno = good ? 0 : EIO;
+        io->lost_errno = good || is_chain ? 0 : EIO;
     } else if (good && has_changed(io, &buffer)) {
         good = series_files_append(io, &buffer);
     }
@@ -237,9 +253,24 @@ static void answer_queries(struct series_io *io)
     }
 }
 
+/* The store is away: values are sent again, queries say so. */
+static void refuse_items(struct series_io *io, const struct cadre_error *error)
+{
+    for (struct series_item *item = io->items; item != NULL; item = item->next) {
+        item->stored = false;
+        item->error = *error;
+    }
+    io->reread = true;
+}
+
 void series_files_do_io(struct series_io *io)
 {
     CADRE_ASSERT(io->items != NULL);
+    struct cadre_error error = {0};
+    if (series_objects_fetch(&io->chain, io->path, &error) != CADRE_OK) {
+        refuse_items(io, &error);
+        return;
+    }
     struct series_look look = look_at(io->path);
     if (io->state != NULL && !is_same_look(&look, &io->look)) {
         free(io->state);

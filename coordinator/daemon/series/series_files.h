@@ -6,6 +6,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_SERIES_SERIES_FILES_H
 #define CADRE_COORDINATOR_DAEMON_SERIES_SERIES_FILES_H
 
+#include "coordinator/daemon/series/series_objects.h"
 #include "coordinator/series/records/series_records.h"
 #include "coordinator/engine/engine.h"
 
@@ -46,11 +47,12 @@ struct series_look {
 /* A thread's input and result. `state`, `look` and the three sizes stay from turn to turn. */
 struct series_io {
     char *path;
-    struct series_state *state; /* NULL: the file is to be read */
-    struct series_look look;    /* when it was last read or written */
-    uint64_t file_bytes;        /* of whole records */
-    uint64_t snapshot_bytes;    /* what it had when it was last read or written as a snapshot */
-    uint64_t unrecorded_bytes;  /* were damaged, and the file has no record of that yet */
+    struct series_objects chain; /* of an object store, of which the file is a copy then */
+    struct series_state *state;  /* NULL: the file is to be read */
+    struct series_look look;     /* when it was last read or written */
+    uint64_t file_bytes;         /* of whole records */
+    uint64_t snapshot_bytes;     /* what it had when it was last read or written as a snapshot */
+    uint64_t unrecorded_bytes;   /* were damaged, and the file has no record of that yet */
     struct series_item *items;
     int64_t change_bytes; /* so many more, or fewer, are on the disk */
     bool reread;          /* the state may be without generations of items before */

@@ -144,27 +144,43 @@ static void series_jobs_remove(struct job_series *series)
     free(series);
 }
 
-/* Removes the job that was used least recently, if there are as many as are kept. */
+static bool is_in_memory(const struct job_series *series)
+{
+    return series->io.items != NULL || series->io.state != NULL || series->io.chain.objects == NULL;
+}
+
+/* Removes the job that was used least recently, if there are as many as are kept. Of one whose
+ * values lie in an object store it stays that its file has them. */
 static void make_room(struct daemon *daemon)
 {
     struct job_series *oldest = NULL;
     size_t count = 0;
     for (struct job_series *at = daemon->job_series; at != NULL; at = at->next) {
-        count++;
-        if (at->io.items == NULL && (oldest == NULL || at->used_us < oldest->used_us)) {
+        bool counts = is_in_memory(at);
+        count += counts ? 1 : 0;
+        if (counts && at->io.items == NULL && (oldest == NULL || at->used_us < oldest->used_us)) {
             oldest = at;
         }
     }
-    if (count >= JOBS_IN_MEMORY && oldest != NULL) {
-        series_jobs_remove(oldest);
+    if (count < JOBS_IN_MEMORY || oldest == NULL) {
+        return;
     }
+    if (oldest->io.chain.objects == NULL) {
+        series_jobs_remove(oldest);
+        return;
+    }
+    free(oldest->io.state);
+    oldest->io.state = NULL;
+    oldest->known = 0;
 }
 
 static struct job_series *series_jobs_get(struct daemon *daemon, struct job_id job)
 {
     struct job_series *series = series_jobs_find(daemon, job);
-    if (series == NULL) {
+    if (series == NULL || !is_in_memory(series)) {
         make_room(daemon);
+    }
+    if (series == NULL) {
         series = calloc(1, sizeof *series);
         char *path = path_of_series(daemon, job);
         if (series == NULL || path == NULL) {
@@ -172,8 +188,14 @@ static struct job_series *series_jobs_get(struct daemon *daemon, struct job_id j
             free(path);
             return NULL;
         }
-        *series = (struct job_series){
-            .next = daemon->job_series, .daemon = daemon, .job = job, .io.path = path};
+        *series = (struct job_series){.next = daemon->job_series,
+            .daemon = daemon,
+            .job = job,
+            .io = {.path = path,
+                .chain = {.objects = daemon->objects,
+                    .leading = &daemon->leading,
+                    .term = engine_term(daemon->engine).start,
+                    .job = job}}};
         series->waiting_tail = &series->waiting;
         daemon->job_series = series;
     }
@@ -268,7 +290,7 @@ static void start_io(struct job_series *series)
     series->waiting = NULL;
     series->waiting_tail = &series->waiting;
     series->waiting_bytes = 0;
-    file_work_start(&series->work, &series->daemon->file_pool, in_thread, after_io, series);
+    file_work_start(&series->work, &series->daemon->write_pool, in_thread, after_io, series);
 }
 
 /* ---- what waits ---- */

@@ -2,7 +2,9 @@
  * Small files with two random numbers, which are both 0 nowhere: STATE/leads has the nonce with
  * which this coordinator's process leads, for --resign once it is dead; STATE/process has the
  * processes that may have written this coordinator's key in etcd; CONTENTS/cluster has the number
- * of the cluster whose folder it is, CONTENTS/folder that of the folder. */
+ * of the cluster whose folder it is, CONTENTS/folder that of the folder. CONTENTS may be a path of
+ * an object store: there a file is an object, which is asked for until it is there, and then known.
+ * On the loop, which waits. */
 #ifndef CADRE_COORDINATOR_DAEMON_SHARED_NONCE_FILE_H
 #define CADRE_COORDINATOR_DAEMON_SHARED_NONCE_FILE_H
 

@@ -3,6 +3,7 @@
  * that all of them have. No file is written into another one, and its coordinator never leads. */
 #include <string.h>
 
+#include "coordinator/daemon/objects/objects.h"
 #include "coordinator/daemon/shared/contents_mark.h"
 #include "coordinator/daemon/shared/shared_state.h"
 
@@ -25,13 +26,21 @@ void shared_contents_named(struct shared_ledger *shared)
     stand(shared);
 }
 
-/* Before a cluster is known there is none, unless etcd says otherwise. */
+bool shared_contents_away(const struct daemon *daemon, cadre_status status)
+{
+    return status == CADRE_UNAVAILABLE && daemon->objects != NULL;
+}
+
+/* Before a cluster is known there is none, unless etcd says otherwise. An object store that is away
+ * is looked at again with the next answer of etcd, as soon as a thread found it there. */
 void shared_contents_look(struct shared_ledger *shared)
 {
     struct shared_contents *contents = &shared->contents;
     const char *folder = shared->daemon->options.contents_dir;
     struct cadre_error error = {0};
-    if (!contents->is_read || (!is_known(shared) && contents->text[0] != '\0')) {
+    struct objects *objects = shared->daemon->objects;
+    if (!contents->is_read || (!is_known(shared) && contents->text[0] != '\0') ||
+        (objects != NULL && objects_are_away(objects, NULL))) {
         return;
     }
     cadre_status status = CADRE_OK;
@@ -43,7 +52,9 @@ void shared_contents_look(struct shared_ledger *shared)
         status = contents_mark_take(folder, shared->known.cluster_id, &error);
     }
     contents->is_good = status == CADRE_OK;
-    if (status != CADRE_OK) {
+    if (shared_contents_away(shared->daemon, status)) {
+        (void)objects_judge(objects, status, &error);
+    } else if (status != CADRE_OK) {
         daemon_refuse(shared->daemon, &error);
     }
     stand(shared);
@@ -55,6 +66,9 @@ void shared_contents_read(struct daemon *daemon, const void *text, size_t size)
     char read[CONTENTS_FOLDER_TEXT_BYTES] = "";
     memcpy(read, text != NULL ? text : "", size < sizeof read ? size : 0);
     if (contents->is_read && strcmp(read, contents->text) == 0) {
+        if (!contents->is_good && daemon->objects != NULL) {
+            shared_contents_look(daemon->shared);
+        }
         return;
     }
     contents->is_read = true;

@@ -59,7 +59,8 @@ static void on_store_known(void *user, const struct replica_known *known)
     struct shared_ledger *shared = user;
     struct cadre_error error = {0};
     const char *contents = shared->daemon->options.contents_dir;
-    if (contents_mark_check(contents, known->cluster_id, &error) != CADRE_OK) {
+    cadre_status marked = contents_mark_check(contents, known->cluster_id, &error);
+    if (marked != CADRE_OK && !shared_contents_away(shared->daemon, marked)) {
         daemon_refuse(shared->daemon, &error);
         return;
     }

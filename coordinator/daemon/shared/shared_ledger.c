@@ -98,8 +98,8 @@ cadre_status shared_ledger_check_options(
     }
     if (options->contents_dir == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "--ha needs --contents DIR: a folder that all coordinators share, because programs, "
-            "checkpoints, outputs and logs of jobs are not in etcd");
+            "--ha needs --contents: a folder that all coordinators share or s3://BUCKET/PREFIX, "
+            "because programs, checkpoints, outputs and logs of jobs are not in etcd");
     }
     if (options->supersede) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -179,8 +179,12 @@ static cadre_status open_replica(struct shared_ledger *shared, struct cadre_erro
     CADRE_TRY(ledger_copy_describe(&shared->copy, &options, error));
     ledger_copy_known(&shared->copy, &shared->known);
     const char *contents = daemon->options.contents_dir;
-    CADRE_TRY(options.has_cluster ? contents_mark_check(contents, options.cluster_id, error)
-                                  : contents_mark_read(contents, &options.contents_id, error));
+    cadre_status status = options.has_cluster
+                              ? contents_mark_check(contents, options.cluster_id, error)
+                              : contents_mark_read(contents, &options.contents_id, error);
+    if (!options.has_cluster || !shared_contents_away(daemon, status)) {
+        CADRE_TRY(status); /* else it follows, and is no candidate before it has looked */
+    }
     return replica_open(daemon->loop, &options, &shared->replica, error);
 }
 

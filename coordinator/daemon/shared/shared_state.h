@@ -81,6 +81,8 @@ cadre_status shared_refuse_page(const struct daemon *daemon, struct cadre_error 
 void shared_contents_read(struct daemon *daemon, const void *text, size_t size);
 /* What is to be written there; "": nothing. */
 const char *shared_contents_due(struct daemon *daemon);
+/* Whether the status of a look at the marks says that the object store of --contents is away. */
+bool shared_contents_away(const struct daemon *daemon, cadre_status status);
 /* The cluster is known, or another one: compares, and marks the folder. */
 void shared_contents_look(struct shared_ledger *shared);
 /* Its name is its own: it stands as soon as its folder may be used, too. */

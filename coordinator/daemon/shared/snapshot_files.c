@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/sha256.h"
+#include "common/storage/storage.h"
 
 #define COPY_BYTES  ((size_t)1024 * 1024)
 #define COPY_PAGES  64 /* in a turn of the loop: a fraction of a millisecond */
@@ -27,9 +29,10 @@ struct snapshot_files {
     bool timer_closed;
     struct store *store;     /* that is copied */
     struct store_copy *copy; /* under way, in steps; NULL: none */
-    char *folder;            /* of all snapshots */
-    char *local;             /* a copy in the state directory */
-    bool closed;             /* it is freed when the work is done */
+    char *folder;            /* of all snapshots; of an object store, with: */
+    struct storage_client *client;
+    char *local; /* a copy in the state directory */
+    bool closed; /* it is freed when the work is done */
     /* The thread's: */
     char *path; /* of the snapshot; NULL: not known yet */
     struct replica_snapshot snapshot;
@@ -41,7 +44,7 @@ cadre_status snapshot_files_open(const char *contents, const char *state,
     struct snapshot_files **ret_files, struct cadre_error *error)
 {
     struct snapshot_files *files = calloc(1, sizeof *files);
-    if (files == NULL || asprintf(&files->folder, "%s/snapshots", contents) < 0 ||
+    if (files == NULL || (files->folder = storage_join(contents, "snapshots")) == NULL ||
         asprintf(&files->local, "%s/snapshot.db", state) < 0) {
         free(files != NULL ? files->folder : NULL);
         free(files);
@@ -51,7 +54,10 @@ cadre_status snapshot_files_open(const char *contents, const char *state,
     files->pool = pool;
     uv_timer_init(rpc_loop_uv(pool->loop), &files->timer);
     files->timer.data = files;
-    cadre_status status = folder_make_durable(files->folder, 0700, error);
+    const struct storage_options options = {.objects_only = true};
+    cadre_status status = storage_is_object(contents)
+                              ? storage_client_open(&options, &files->client, error)
+                              : folder_make_durable(files->folder, 0700, error);
     if (status != CADRE_OK) {
         snapshot_files_close(files);
         return status;
@@ -65,6 +71,7 @@ static void free_when_idle(struct snapshot_files *files)
     if (!files->closed || !files->timer_closed || files->work.running) {
         return;
     }
+    storage_client_close(files->client);
     free(files->folder);
     free(files->local);
     free(files->path);
@@ -86,6 +93,9 @@ void snapshot_files_close(struct snapshot_files *files)
     store_sqlite_copy_end(files->copy);
     files->copy = NULL;
     files->closed = true;
+    if (files->client != NULL) {
+        storage_client_stop(files->client);
+    }
     uv_close((uv_handle_t *)&files->timer, on_timer_closed);
 }
 
@@ -156,6 +166,67 @@ static cadre_status copy_file(const char *from, const char *to, struct sha256 *r
     return file_replace(target, temporary, to, error);
 }
 
+/* ---- in an object store ---- */
+
+static cadre_status put_object(
+    const struct snapshot_files *files, uint64_t size, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int fd = -1;
+    CADRE_TRY(file_open_regular(files->local, &fd, NULL, error));
+    void *bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED) {
+        return cadre_error_errno(error, errno, "cannot read %s", files->local);
+    }
+    cadre_status status = storage_put(files->client, files->path, bytes, (size_t)size, error);
+    munmap(bytes, (size_t)size);
+    return status;
+}
+
+/* Reads the object, writes it to `fd` (-1: nowhere), and hashes what came. */
+static cadre_status read_object(const struct snapshot_files *files, int fd, struct sha256 *ret_hash,
+    uint64_t *ret_size, struct cadre_error *error)
+{
+    struct storage_object *object = NULL;
+    struct sha256_stream *hash = NULL;
+    CADRE_FREE_AT_EXIT uint8_t *buffer = malloc(COPY_BYTES);
+    if (buffer == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a snapshot");
+    }
+    CADRE_TRY(storage_open(files->client, files->path, &object, error));
+    cadre_status status = sha256_open(&hash, error);
+    *ret_size = storage_info_of(object)->bytes;
+    for (uint64_t at = 0; at < *ret_size && status == CADRE_OK;) {
+        size_t want = *ret_size - at < COPY_BYTES ? (size_t)(*ret_size - at) : COPY_BYTES;
+        status = storage_read(object, at, buffer, want, error);
+        status = status == CADRE_OK ? sha256_add(hash, buffer, want, error) : status;
+        status = status == CADRE_OK && fd >= 0
+                     ? file_write_all(fd, files->local, buffer, want, error)
+                     : status;
+        at += want;
+    }
+    status = status == CADRE_OK ? sha256_finish(hash, ret_hash, error) : status;
+    sha256_close(hash);
+    storage_close(object);
+    return status;
+}
+
+static cadre_status get_object(const struct snapshot_files *files, struct sha256 *ret_hash,
+    uint64_t *ret_size, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
+    if (asprintf(&temporary, "%s.new", files->local) < 0) {
+        temporary = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a snapshot");
+    }
+    CADRE_CLOSE_AT_EXIT int fd =
+        open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return cadre_error_errno(error, errno, "cannot make %s", temporary);
+    }
+    CADRE_TRY(read_object(files, fd, ret_hash, ret_size, error));
+    return file_replace(fd, temporary, files->local, error);
+}
+
 static cadre_status hash_file(
     const char *path, struct sha256 *ret_hash, uint64_t *ret_size, struct cadre_error *error)
 {
@@ -173,8 +244,13 @@ static cadre_status put(struct snapshot_files *files, struct cadre_error *error)
     uint64_t size_again = 0;
     CADRE_TRY(hash_file(files->local, &hash, &size, error));
     CADRE_TRY(name_it(files, &hash, error));
-    CADRE_TRY(copy_file(files->local, files->path, &again, &size_again, error));
-    CADRE_TRY(hash_file(files->path, &again, &size_again, error));
+    if (files->client != NULL) {
+        CADRE_TRY(put_object(files, size, error));
+        CADRE_TRY(read_object(files, -1, &again, &size_again, error));
+    } else {
+        CADRE_TRY(copy_file(files->local, files->path, &again, &size_again, error));
+        CADRE_TRY(hash_file(files->path, &again, &size_again, error));
+    }
     if (size != size_again || !sha256_equal(&hash, &again)) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s is not what was written to it: look at the disk of the contents' folder",
@@ -254,7 +330,8 @@ static cadre_status get(struct snapshot_files *files, struct cadre_error *error)
     uint64_t size = 0;
     memcpy(hash.bytes, files->snapshot.sha256, sizeof hash.bytes);
     CADRE_TRY(name_it(files, &hash, error));
-    CADRE_TRY(copy_file(files->path, files->local, &hash, &size, error));
+    CADRE_TRY(files->client != NULL ? get_object(files, &hash, &size, error)
+                                    : copy_file(files->path, files->local, &hash, &size, error));
     if (size != files->snapshot.size ||
         memcmp(hash.bytes, files->snapshot.sha256, sizeof hash.bytes) != 0) {
         (void)unlink(files->local);
@@ -299,9 +376,45 @@ static bool is_older(const char *name, uint64_t index)
     return end == name + NAME_DIGITS && *end == '-' && number < index;
 }
 
+/* A few at a time: the others' turn comes with the next snapshot. */
+#define REMOVED_MAX 16
+
+struct older {
+    const struct snapshot_files *files;
+    char *paths[REMOVED_MAX];
+    size_t count;
+};
+
+static bool note_older(void *user, const struct storage_entry *entry)
+{
+    struct older *older = user;
+    const char *slash = strrchr(entry->path, '/');
+    if (!entry->is_folder && slash != NULL &&
+        is_older(slash + 1, older->files->snapshot.at.index)) {
+        older->paths[older->count] = strdup(entry->path);
+        older->count += older->paths[older->count] != NULL ? 1 : 0;
+    }
+    return older->count < REMOVED_MAX;
+}
+
+static void remove_objects(const struct snapshot_files *files)
+{
+    struct older older = {.files = files};
+    struct cadre_error error = {0}; /* what stays is found the next time */
+    (void)storage_list(files->client, files->folder, NULL, true, note_older, &older, &error);
+    for (size_t i = 0; i < older.count; i++) {
+        (void)storage_remove(files->client, older.paths[i], &error);
+        free(older.paths[i]);
+    }
+}
+
 static void remove_in_thread(void *user)
 {
     const struct snapshot_files *files = user;
+    if (files->client != NULL) {
+        remove_objects(files);
+        return;
+    }
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(files->folder);
     const struct dirent *entry;
     while (folder != NULL && (entry = readdir(folder)) != NULL) {

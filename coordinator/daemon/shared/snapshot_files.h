@@ -22,7 +22,8 @@ struct snapshot_files_owner {
     void *user;
 };
 
-/* `contents`: the folder that the coordinators share; `state`: this coordinator's. */
+/* `contents`: the folder that the coordinators share, or a path of an object store; `state`: this
+ * coordinator's folder. */
 cadre_status snapshot_files_open(const char *contents, const char *state,
     struct file_work_pool *pool, const struct snapshot_files_owner *owner,
     struct snapshot_files **ret_files, struct cadre_error *error);

@@ -19,6 +19,7 @@
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 #include "coordinator/daemon/contents/quota.h"
+#include "coordinator/daemon/objects/object_cache.h"
 
 /* ---- the disk ---- */
 
@@ -250,20 +251,49 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
     assert_non_null(daemon->arena);
     assert_ok(rpc_loop_open(&daemon->loop, &error), &error);
     daemon->file_pool.loop = daemon->loop;
+    daemon->write_pool.loop = daemon->loop;
     assert_ok(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->leading,
                   &daemon->contents, &error),
         &error);
 }
 
+void daemon_open_objects(struct daemon *daemon, struct engine *engine)
+{
+    struct cadre_error error = {0};
+    char root[TEST_PATH_BYTES];
+    const struct objects_options options = {.root = root, .deadline_us = CADRE_US_PER_S};
+    daemon_open(daemon, engine);
+    test_path(root, test_temp_dir(), "store");
+    contents_close(daemon->contents);
+    daemon->contents = NULL;
+    assert_ok(objects_open(&options, &daemon->objects, &error), &error);
+    assert_ok(object_cache_open(
+                  daemon->objects, daemon->blob_dir, 1 << 20, &daemon->object_cache, &error),
+        &error);
+    assert_ok(file_work_pool_start(&daemon->file_pool, 2, &error), &error);
+    assert_ok(file_work_pool_start(&daemon->write_pool, 2, &error), &error);
+    reopen_contents(daemon);
+}
+
 void settle(struct daemon *daemon)
 {
-    file_work_pool_wait(&daemon->file_pool);
+    while (daemon->file_pool.count + daemon->write_pool.count > 0) {
+        file_work_pool_wait(&daemon->file_pool);
+        file_work_pool_wait(&daemon->write_pool);
+    }
 }
 
 void reopen_contents(struct daemon *daemon)
 {
     struct cadre_error error = {0};
     settle(daemon);
+    if (daemon->objects != NULL) {
+        contents_close(daemon->contents);
+        assert_ok(contents_open_objects(daemon->objects, daemon->object_cache, &daemon->write_pool,
+                      &daemon->leading, &daemon->contents, &error),
+            &error);
+        return;
+    }
     contents_close(daemon->contents);
     assert_ok(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->leading,
                   &daemon->contents, &error),
@@ -285,10 +315,14 @@ cadre_status refresh_references(struct daemon *daemon, struct cadre_error *error
 void daemon_close(struct daemon *daemon)
 {
     settle(daemon);
+    file_work_pool_close(&daemon->file_pool);
+    file_work_pool_close(&daemon->write_pool);
     rpc_loop_close(daemon->loop);
     content_references_close(daemon->content_references);
     worker_contents_close(daemon->worker_contents);
     contents_close(daemon->contents);
+    object_cache_close(daemon->object_cache);
+    objects_close(daemon->objects);
     quota_close(daemon->quota);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);

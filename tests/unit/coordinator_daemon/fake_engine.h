@@ -27,7 +27,7 @@ struct engine {
     struct fake_job jobs[FAKE_JOBS_MAX]; /* oldest first */
     uint32_t job_count;
     bool broken;
-    uint64_t nonce; /* of its term */
+    uint64_t nonce;     /* of its term */
     bool forgets_later; /* as with a shared log: forget_going() is when it is stored */
     uint64_t log_bytes;
     struct job_id damaged_job; /* by the last engine_checkpoint_damaged */
@@ -40,6 +40,8 @@ extern bool fake_disk_full;
 
 /* Folders and a loop as main.c makes them; `engine` stays the caller's. */
 void daemon_open(struct daemon *daemon, struct engine *engine);
+/* The same with contents in an object store, which is a folder, and threads of the pools' own. */
+void daemon_open_objects(struct daemon *daemon, struct engine *engine);
 /* Closes it and removes its folder. */
 void daemon_close(struct daemon *daemon);
 

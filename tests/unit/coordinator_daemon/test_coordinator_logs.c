@@ -172,6 +172,7 @@ static void a_start_finds_where_each_begins(void **state)
         .engine = before.engine,
         .loop = before.loop,
         .file_pool.loop = before.loop,
+        .write_pool.loop = before.loop,
         .contents = before.contents,
         .blob_dir = before.blob_dir,
         .job_dir = before.job_dir,

@@ -1,271 +1,353 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs with objects: which bytes one among a job's files has, those of the first worker that says
- * it; and outputs that lie in an object store. */
+ * Contents in an object store, which is a folder here: the index is listed by a thread, what is not
+ * needed any more is removed there and here, checkpoints are read from it, and jobs are forgotten
+ * whole. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/pure/assert.h"
-#include "common/rpc/channel.h"
-#include "common/wire/methods.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/base/methods.h"
-#include "tests/lib/speed.h"
+#include "coordinator/daemon/contents/artifacts.h"
+#include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/contents/contents.h"
+#include "coordinator/daemon/contents/quota.h"
+#include "coordinator/daemon/contents/received_objects.h"
+#include "coordinator/daemon/objects/object_cache.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
-#define CALLS 8
-
-struct asking {
-    bool ended;
-    cadre_status status;
-    char text[1024];
-    bool answered;
-    uint8_t first; /* byte of the hash that was settled */
-    uint64_t size_bytes;
-    char version[LIMIT_NAME_BYTES];
-};
-
 static struct engine engine;
-static struct daemon fixture;
-static struct rpc_channel *channel;
-static struct asking askings[CALLS];
-
-static const struct job_file files[] = {
-    {.name = "content", .url = "", .version = ""},
-    {.name = "object", .url = "s3://bucket/object", .version = ""},
-};
+static struct daemon stand;
 
 static int set_up(void **state)
 {
     (void)state;
-    struct cadre_error error = {0};
-    char address[TEST_PATH_BYTES];
-    const struct rpc_method methods[] = {{.path = METHOD_AGENTS_SETTLE_FILE,
-                                             .request_bytes_max = LIMIT_FRAME_BYTES,
-                                             .ops = &settle_file_ops,
-                                             .user = &fixture},
-        {.path = METHOD_JOBS_GET_OUTPUT,
-            .server_streams = true,
-            .request_bytes_max = LIMIT_FRAME_BYTES,
-            .ops = &get_output_ops,
-            .user = &fixture},
-        {.path = METHOD_JOBS_LIST_OUTPUTS,
-            .request_bytes_max = LIMIT_FRAME_BYTES,
-            .ops = &list_outputs_ops,
-            .user = &fixture}};
-    const struct rpc_server_options options = {
-        .methods = methods, .method_count = CADRE_COUNT_OF(methods)};
     engine = (struct engine){0};
-    memset(askings, 0, sizeof askings);
-    daemon_open(&fixture, &engine);
-    struct fake_job *job = add_job(&engine, 1, "program");
-    job->spec.files = files;
-    job->spec.file_count = 2;
-    snprintf(address, sizeof address, "unix:%s/s", test_temp_dir());
-    assert_ok(rpc_server_open(fixture.loop, &options, &fixture.server, &error), &error);
-    assert_ok(rpc_server_listen(fixture.server, address, NULL, NULL, &error), &error);
-    rpc_server_start(fixture.server);
-    assert_ok(rpc_channel_open(fixture.loop, address, NULL, &channel, &error), &error);
+    daemon_open_objects(&stand, &engine);
+    settle(&stand);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    rpc_channel_close(channel);
-    rpc_server_close(fixture.server);
-    daemon_close(&fixture);
+    daemon_close(&stand);
     return 0;
 }
 
-static void on_message(struct rpc_call *call, const void *data, size_t length, void *user)
+/* As another coordinator's upload leaves it. */
+static struct sha256 put_object(const char *text)
 {
-    (void)call;
-    struct asking *asking = user;
     struct cadre_error error = {0};
-    struct settled_file settled;
-    wire_arena_reset(fixture.arena);
-    assert_ok(wire_unpack_settled_file(data, length, fixture.arena, &settled, &error), &error);
-    asking->answered = true;
-    asking->first = settled.sha256[0];
-    asking->size_bytes = settled.size_bytes;
-    snprintf(asking->version, sizeof asking->version, "%s", settled.version);
+    struct sha256 hash = hash_of_text(text);
+    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash.bytes);
+    assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
+    return hash;
 }
 
-static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
+static bool is_object(const struct sha256 *hash)
 {
-    (void)call;
-    struct asking *asking = user;
-    asking->ended = true;
-    asking->status = status;
-    snprintf(asking->text, sizeof asking->text, "%s", text);
+    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash->bytes);
+    return access(path, F_OK) == 0;
 }
 
-static void ask(struct asking *asking, uint64_t job, uint32_t file, uint8_t first)
-{
-    static const struct rpc_client_ops ops = {.on_message = on_message, .on_status = on_status};
-    struct cadre_error error = {0};
-    struct wire_buffer packed = {0};
-    struct rpc_call *call = NULL;
-    const struct rpc_call_options options = {
-        .path = METHOD_AGENTS_SETTLE_FILE, .ops = &ops, .user = asking};
-    const struct settle_file_request request = {.task = {{job}, 0, 1},
-        .file = file,
-        .found = {.sha256 = {first}, .size_bytes = first * 10U, .version = "\"etag\""}};
-    *asking = (struct asking){0};
-    assert_ok(wire_pack_settle_file_request(&request, &packed, &error), &error);
-    assert_ok(rpc_channel_call(channel, &options, &call, &error), &error);
-    assert_ok(rpc_call_send(call, packed.bytes, packed.size, &error), &error);
-    wire_buffer_free(&packed);
-}
-
-static void until_ended(struct asking *asking)
-{
-    assert_int_equal(rpc_loop_run_until(fixture.loop, &asking->ended,
-                         clock_monotonic_us() + speed_scaled_us(30 * CADRE_US_PER_S)),
-        CADRE_OK);
-}
-
-static void assert_settled(struct asking *asking, uint8_t first)
-{
-    until_ended(asking);
-    if (asking->status != CADRE_OK) {
-        fail_msg("%d: %s", (int)asking->status, asking->text);
-    }
-    assert_true(asking->answered);
-    assert_int_equal(asking->first, first);
-    assert_int_equal(asking->size_bytes, first * 10U);
-    assert_string_equal(asking->version, "\"etag\"");
-}
-
-static void assert_refused(uint64_t job, uint32_t file, cadre_status status, const char *part)
-{
-    ask(&askings[0], job, file, 1);
-    until_ended(&askings[0]);
-    assert_int_equal(askings[0].status, status);
-    assert_non_null(strstr(askings[0].text, part));
-}
-
-static void the_first_one_counts(void **state)
-{
-    (void)state;
-    ask(&askings[0], 1, 1, 7);
-    assert_settled(&askings[0], 7);
-    for (uint8_t other = 1; other < 4; other++) {
-        ask(&askings[0], 1, 1, other);
-        assert_settled(&askings[0], 7);
-    }
-}
-
-/* Whichever was first, all get the same, and one file is left of them. */
-static void of_many_at_one_time_one_counts(void **state)
-{
-    (void)state;
-    for (uint8_t i = 0; i < CALLS; i++) {
-        ask(&askings[i], 1, 1, (uint8_t)(i + 1));
-    }
-    until_ended(&askings[0]);
-    assert_in_range(askings[0].first, 1, CALLS);
-    for (uint8_t i = 0; i < CALLS; i++) {
-        assert_settled(&askings[i], askings[0].first);
-    }
-    CADRE_FREE_AT_EXIT char *path = path_of_settled(&fixture, (struct job_id){1}, 1);
-    assert_int_equal(access(path, F_OK), 0);
-    *strrchr(path, '/') = '\0';
-    assert_int_equal(rmdir(path), -1); /* there is one ... */
-    path[strlen(path)] = '/';
-    assert_int_equal(unlink(path), 0);
-    *strrchr(path, '/') = '\0';
-    assert_int_equal(rmdir(path), 0); /* ... and no other */
-}
-
-static void what_is_no_object_is_refused(void **state)
-{
-    (void)state;
-    assert_refused(1, 0, CADRE_INVALID_ARGUMENT, "file 0 of job 1 is no object");
-    assert_refused(1, 2, CADRE_INVALID_ARGUMENT, "file 2 of job 1 is no object");
-    assert_refused(2, 1, CADRE_FAILED_PRECONDITION, "job 2 has ended");
-    engine.jobs[0].state = JOB_SUCCEEDED;
-    assert_refused(1, 1, CADRE_FAILED_PRECONDITION, "job 1 has ended");
-}
-
-static void a_damaged_file_is_no_answer(void **state)
+static void none_is_known_before_all_are_listed(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    CADRE_FREE_AT_EXIT char *path = path_of_settled(&fixture, (struct job_id){1}, 1);
-    CADRE_FREE_AT_EXIT char *folder = strndup(path, (size_t)(strrchr(path, '/') - path));
-    assert_ok(folder_make(folder, 0700, &error), &error);
-    test_write(path, "\xff\xff");
-    assert_refused(1, 1, CADRE_DATA_LOSS, path);
+    uint64_t bytes = 0;
+    struct sha256 hash = put_object("a content");
+    reopen_contents(&stand);
+    assert_true(contents_is_loading(stand.contents));
+    assert_false(contents_find(stand.contents, &hash, NULL));
+    assert_error(
+        contents_check_loaded(stand.contents, &error), CADRE_UNAVAILABLE, &error, "still listing");
+    settle(&stand);
+    assert_ok(contents_check_loaded(stand.contents, &error), &error);
+    assert_true(contents_find(stand.contents, &hash, &bytes));
+    assert_int_equal(bytes, 9);
+    assert_int_equal(contents_bytes(stand.contents), 9);
+    assert_true(contents_is_synced(stand.contents, &hash));
 }
 
-/* ---- outputs that lie elsewhere ---- */
-
-static void on_listing(struct rpc_call *call, const void *data, size_t length, void *user)
+static void note(void *user)
 {
-    (void)call;
-    struct asking *asking = user;
-    struct cadre_error error = {0};
-    struct list_outputs_response list;
-    wire_arena_reset(fixture.arena);
-    assert_ok(
-        wire_unpack_list_outputs_response(data, length, fixture.arena, &list, &error), &error);
-    asking->answered = true;
-    asking->size_bytes = list.count;
-    snprintf(asking->version, sizeof asking->version, "%s", list.folder);
+    *(bool *)user = true;
 }
 
-static void ask_for_outputs(
-    const char *path, const struct rpc_client_ops *ops, struct wire_buffer *packed)
-{
-    struct cadre_error error = {0};
-    struct rpc_call *call = NULL;
-    const struct rpc_call_options options = {.path = path,
-        .server_streams = strcmp(path, METHOD_JOBS_GET_OUTPUT) == 0,
-        .ops = ops,
-        .user = &askings[0]};
-    askings[0] = (struct asking){0};
-    assert_ok(rpc_channel_call(channel, &options, &call, &error), &error);
-    assert_ok(rpc_call_send(call, packed->bytes, packed->size, &error), &error);
-    wire_buffer_free(packed);
-    until_ended(&askings[0]);
-}
-
-/* They are not looked for here: a client gets the folder instead of "left no file". */
-static void the_folder_of_outputs_is_named(void **state)
+static void what_waits_goes_on_then(void **state)
 {
     (void)state;
-    static const struct rpc_client_ops list_ops = {
-        .on_message = on_listing, .on_status = on_status};
-    static const struct rpc_client_ops get_ops = {.on_status = on_status};
-    struct cadre_error error = {0};
-    struct wire_buffer packed = {0};
-    engine.jobs[0].spec.outputs_folder = "s3://bucket/runs";
-    assert_ok(wire_pack_job_request(&(struct job_request){.id = {1}}, &packed, &error), &error);
-    ask_for_outputs(METHOD_JOBS_LIST_OUTPUTS, &list_ops, &packed);
-    assert_int_equal(askings[0].status, CADRE_OK);
-    assert_int_equal(askings[0].size_bytes, 0);
-    assert_string_equal(askings[0].version, "s3://bucket/runs");
-    const struct get_output_request request = {.id = {1}, .path = "0/model"};
-    assert_ok(wire_pack_get_output_request(&request, &packed, &error), &error);
-    ask_for_outputs(METHOD_JOBS_GET_OUTPUT, &get_ops, &packed);
-    assert_int_equal(askings[0].status, CADRE_NOT_FOUND);
-    assert_non_null(strstr(askings[0].text, "lies in the object store, at s3://bucket/runs/1; "));
+    bool gone = false;
+    struct contents_wait wait = {.go = note, .user = &gone};
+    reopen_contents(&stand);
+    contents_wait(stand.contents, &wait);
+    assert_false(gone);
+    settle(&stand);
+    assert_true(gone);
 }
+
+/* The store does not say when an upload relied on one: a new leader lets all be for an hour. */
+static void what_is_not_needed_goes_after_an_hour(void **state)
+{
+    (void)state;
+    struct sha256 hash = put_object("not needed");
+    reopen_contents(&stand);
+    settle(&stand);
+    struct cadre_error error = {0};
+    assert_ok(refresh_references(&stand, &error), &error);
+    contents_collect_garbage(stand.contents, content_references_has, stand.content_references);
+    settle(&stand);
+    assert_true(is_object(&hash));
+    contents_remove(stand.contents, &hash, true);
+    settle(&stand);
+    assert_true(is_object(&hash));
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    assert_false(is_object(&hash));
+    assert_false(contents_find(stand.contents, &hash, NULL));
+}
+
+/* One that was replaced removes nothing. */
+static void only_a_leader_removes(void **state)
+{
+    (void)state;
+    struct sha256 hash = put_object("not needed");
+    reopen_contents(&stand);
+    settle(&stand);
+    leading_set(&stand.leading, 0);
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    assert_true(is_object(&hash));
+    assert_true(contents_find(stand.contents, &hash, NULL));
+    leading_set(&stand.leading, clock_boot_us() + 60 * CADRE_US_PER_S);
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    assert_false(is_object(&hash));
+}
+
+static void count_file(void *user, const char *name, uint64_t bytes)
+{
+    (void)name;
+    *(uint64_t *)user += bytes;
+}
+
+static void a_checkpoint_is_read_from_the_store(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    static const char *const blocks[] = {"block one", "block two", NULL};
+    char text[2048];
+    struct fake_job *job = add_job(&engine, 1, "program");
+    size_t size = manifest_text(10, blocks, text);
+    text[size] = '\0';
+    struct sha256 hash = put_object(text);
+    struct sha256 first = put_object(blocks[0]);
+    struct core_checkpoint checkpoint = {
+        .position = 10, .path = "c-10.json", .manifest_bytes = size};
+    memcpy(checkpoint.manifest_sha256, hash.bytes, sizeof hash.bytes);
+    publish(job, &checkpoint);
+    reopen_contents(&stand);
+    settle(&stand);
+    assert_ok(refresh_references(&stand, &error), &error);
+    assert_true(content_references_has(stand.content_references, &first));
+    assert_false(content_references_are_incomplete(stand.content_references));
+    struct artifacts artifacts;
+    uint64_t bytes = 0;
+    assert_ok(artifacts_of(&stand, (struct job_id){1}, &artifacts, &error), &error);
+    artifacts_each(&artifacts, count_file, &bytes);
+    assert_int_equal(bytes, size + 18);
+    /* A copy that is damaged is fetched again. */
+    CADRE_FREE_AT_EXIT char *copy = sha256_path(stand.blob_dir, hash.bytes);
+    text[0] = '!';
+    test_write(copy, text);
+    bytes = 0;
+    artifacts_each(&artifacts, count_file, &bytes);
+    assert_int_equal(bytes, size + 18);
+    artifacts_free(&artifacts);
+}
+
+/* What a checkpoint references is not known while the store is away: nothing of it goes, and who
+ * asks is to ask again. */
+static void a_manifest_that_cannot_be_read_now(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct cadre_error away = {0};
+    static const char *const blocks[] = {"block one", NULL};
+    char text[2048];
+    struct fake_job *job = add_job(&engine, 1, "program");
+    size_t size = manifest_text(10, blocks, text);
+    text[size] = '\0';
+    struct sha256 hash = put_object(text);
+    struct sha256 block = put_object(blocks[0]);
+    struct core_checkpoint checkpoint = {
+        .position = 10, .path = "c-10.json", .manifest_bytes = size};
+    memcpy(checkpoint.manifest_sha256, hash.bytes, sizeof hash.bytes);
+    publish(job, &checkpoint);
+    (void)objects_judge(
+        stand.objects, cadre_error_set(&away, CADRE_UNAVAILABLE, "no answer"), &away);
+    assert_error(content_references_refresh(&stand, &error), CADRE_UNAVAILABLE, &error,
+        "nothing is removed");
+    settle(&stand);
+    assert_true(content_references_are_incomplete(stand.content_references));
+    assert_true(stand.references_dropped); /* it is counted again, but not at once: */
+    assert_true(stand.references_next_us > clock_monotonic_us());
+    assert_false(content_references_has(stand.content_references, &block));
+    assert_true(objects_wait(stand.objects));
+    assert_ok(refresh_references(&stand, &error), &error);
+    assert_false(content_references_are_incomplete(stand.content_references));
+    assert_true(content_references_has(stand.content_references, &block));
+}
+
+static bool is_of_job(const char *name);
+
+static uint64_t put_output(const char *name, const char *text)
+{
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    uint64_t replaced = 0;
+    test_write(test_path(path, stand.blob_dir, "upload-1"), text);
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const struct received_output output = {.job = {1}, .name = name, .fd = fd};
+    assert_ok(received_output_put(&stand, &output, &replaced, &error), &error);
+    return replaced;
+}
+
+/* Bytes, a reference to a checkpoint's file, and bytes again. */
+static void an_output_is_one_of_two(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    static const char *const blocks[] = {"block one", NULL};
+    char text[2048];
+    struct fake_job *job = add_job(&engine, 1, "program");
+    size_t size = manifest_text(10, blocks, text);
+    text[size] = '\0';
+    struct sha256 hash = put_object(text);
+    struct core_checkpoint checkpoint = {
+        .position = 10, .path = "c-10.json", .manifest_bytes = size};
+    memcpy(checkpoint.manifest_sha256, hash.bytes, sizeof hash.bytes);
+    publish(job, &checkpoint);
+    assert_ok(quota_open(&stand, &error), &error);
+    settle(&stand);
+    assert_int_equal(put_output("0/c-10.safetensors", "some bytes"), 0);
+    assert_int_equal(put_output("0/c-10.safetensors", "others"), 10);
+    assert_true(is_of_job("jobs/1/outputs/0/c-10.safetensors"));
+    struct artifacts kept;
+    uint64_t replaced = 0;
+    assert_ok(artifacts_of(&stand, (struct job_id){1}, &kept, &error), &error);
+    struct received_output reference = {.job = {1},
+        .name = "0/c-10.safetensors",
+        .fd = -1,
+        .kept = &kept,
+        .checkpoint = hash.bytes,
+        .refers_bytes = 9};
+    assert_ok(received_output_put(&stand, &reference, &replaced, &error), &error);
+    assert_int_equal(replaced, 6);
+    assert_false(is_of_job("jobs/1/outputs/0/c-10.safetensors"));
+    assert_true(is_of_job("jobs/1/references/0/c-10.safetensors"));
+    reference.refers_bytes = 8;
+    assert_error(received_output_put(&stand, &reference, &replaced, &error), CADRE_NOT_FOUND,
+        &error, "send the bytes");
+    artifacts_free(&kept);
+    assert_int_equal(put_output("0/c-10.safetensors", "bytes"), 0);
+    assert_true(is_of_job("jobs/1/outputs/0/c-10.safetensors"));
+    assert_false(is_of_job("jobs/1/references/0/c-10.safetensors"));
+}
+
+static void an_upload_becomes_an_object_and_a_copy(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    struct sha256 hash = hash_of_text("a content");
+    CADRE_FREE_AT_EXIT char *target = sha256_path(stand.blob_dir, hash.bytes);
+    test_write(test_path(path, stand.blob_dir, "upload-1"), "a content");
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_ok(received_content_put(&stand, &hash, fd, path, target, &error), &error);
+    assert_true(is_object(&hash));
+    assert_int_equal(access(target, F_OK), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void put_of_job(const char *name, const char *text)
+{
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = objects_path(stand.objects, "jobs/%s", name);
+    assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
+}
+
+static bool is_of_job(const char *name)
+{
+    CADRE_FREE_AT_EXIT char *path = objects_path(stand.objects, "%s", name);
+    return access(path, F_OK) == 0;
+}
+
+static void a_forgotten_job_leaves_nothing(void **state)
+{
+    (void)state;
+    put_of_job("1/logs/0/x", "text");
+    put_of_job("1/outputs/0/y", "text");
+    put_of_job("2/outputs/0/y", "text");
+    paths_remove_job(&stand, (struct job_id){1});
+    settle(&stand);
+    assert_false(is_of_job("jobs/1/logs/0/x"));
+    assert_false(is_of_job("jobs/1/outputs/0/y"));
+    assert_false(is_of_job("forgotten/1"));
+    assert_true(is_of_job("jobs/2/outputs/0/y"));
+}
+
+/* A kill came in between. */
+static void a_start_removes_the_rest(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = objects_path(stand.objects, "forgotten/3");
+    put_of_job("3/outputs/0/y", "text");
+    put_of_job("4/outputs/0/y", "text");
+    assert_ok(objects_put(stand.objects, path, "", 0, &error), &error);
+    paths_resume_removal(&stand);
+    settle(&stand);
+    assert_false(is_of_job("jobs/3/outputs/0/y"));
+    assert_false(is_of_job("forgotten/3"));
+    assert_true(is_of_job("jobs/4/outputs/0/y"));
+}
+
+static void what_jobs_keep_is_counted(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    add_job(&engine, 1, "program");
+    add_job(&engine, 2, "program");
+    put_of_job("1/logs/0/x", "12345");
+    put_of_job("1/outputs/0/y", "123");
+    put_of_job("1/series/z", "12");
+    put_of_job("2/outputs/0/y", "1");
+    put_of_job("7/outputs/0/y", "of a job that there is not");
+    assert_ok(quota_open(&stand, &error), &error);
+    settle(&stand);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){1}), 10);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){2}), 1);
+    struct quota_sizes sizes = quota_sizes(&stand);
+    assert_int_equal(sizes.logs_bytes, 7);
+    assert_int_equal(sizes.outputs_bytes, 4);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_first_one_counts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(of_many_at_one_time_one_counts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_object_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_damaged_file_is_no_answer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_folder_of_outputs_is_named, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("objects of jobs", tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {TEST(none_is_known_before_all_are_listed),
+        TEST(what_waits_goes_on_then), TEST(what_is_not_needed_goes_after_an_hour),
+        TEST(only_a_leader_removes), TEST(a_checkpoint_is_read_from_the_store),
+        TEST(a_manifest_that_cannot_be_read_now), TEST(an_output_is_one_of_two),
+        TEST(an_upload_becomes_an_object_and_a_copy), TEST(a_forgotten_job_leaves_nothing),
+        TEST(a_start_removes_the_rest), TEST(what_jobs_keep_is_counted)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

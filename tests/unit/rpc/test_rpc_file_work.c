@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Work on files: in a thread, then on the loop, always both; and the wait for the last of it. */
 #include <pthread.h>
-#include <stdatomic.h>
 
-#include "common/base/clock.h"
-#include "common/pure/assert.h"
 #include "common/rpc/file_work.h"
 #include "common/rpc/loop.h"
 #include "tests/lib/test.h"
@@ -38,13 +35,15 @@ static void after(void *user)
     }
 }
 
-static void each_piece_ends_on_the_loop(void **state)
+static void run_pieces(unsigned own_threads)
 {
-    (void)state;
     struct cadre_error error = {0};
     struct file_work_pool file_pool = {0};
     struct piece pieces[PIECES] = {0};
     assert_ok(rpc_loop_open(&file_pool.loop, &error), &error);
+    if (own_threads > 0) {
+        assert_ok(file_work_pool_start(&file_pool, own_threads, &error), &error);
+    }
     for (unsigned i = 0; i < PIECES; i++) {
         pieces[i].file_pool = &file_pool;
         pieces[i].left = i;
@@ -59,6 +58,66 @@ static void each_piece_ends_on_the_loop(void **state)
         assert_int_equal(pieces[i].done, i + 1);
     }
     file_work_pool_wait(&file_pool); /* there is nothing to wait for */
+    file_work_pool_close(&file_pool);
+    rpc_loop_close(file_pool.loop);
+}
+
+static void each_piece_ends_on_the_loop(void **state)
+{
+    (void)state;
+    run_pieces(0);
+}
+
+static void with_threads_of_its_own_too(void **state)
+{
+    (void)state;
+    run_pieces(1);
+    run_pieces(3);
+}
+
+struct block {
+    struct file_work work;
+    pthread_barrier_t *barrier;
+};
+
+static void meet(void *user)
+{
+    struct block *block = user;
+    pthread_barrier_wait(block->barrier);
+}
+
+static void note_end(void *user)
+{
+    (void)user;
+}
+
+/* More than libuv has wait for one another, and libuv's do other work meanwhile. */
+static void its_threads_work_at_once(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct file_work_pool file_pool = {0};
+    struct file_work_pool other = {0};
+    struct block blocks[PIECES] = {0};
+    struct piece piece = {.file_pool = &other};
+    pthread_barrier_t barrier;
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, PIECES), 0);
+    assert_ok(rpc_loop_open(&file_pool.loop, &error), &error);
+    other.loop = file_pool.loop;
+    assert_ok(file_work_pool_start(&file_pool, PIECES, &error), &error);
+    for (unsigned i = 0; i + 1 < PIECES; i++) {
+        blocks[i].barrier = &barrier;
+        file_work_start(&blocks[i].work, &file_pool, meet, note_end, &blocks[i]);
+    }
+    file_work_start(&piece.work, &other, act, after, &piece);
+    file_work_pool_wait(&other);
+    assert_int_equal(piece.done, 1);
+    assert_int_equal(file_pool.count, PIECES - 1);
+    blocks[PIECES - 1].barrier = &barrier;
+    file_work_start(&blocks[PIECES - 1].work, &file_pool, meet, note_end, &blocks[PIECES - 1]);
+    file_work_pool_wait(&file_pool);
+    file_work_pool_close(&file_pool);
+    pthread_barrier_destroy(&barrier);
     rpc_loop_close(file_pool.loop);
 }
 
@@ -76,73 +135,10 @@ static void a_stop_does_not_end_the_wait(void **state)
     rpc_loop_close(file_pool.loop);
 }
 
-/* ---- in threads of their own ---- */
-
-static pthread_barrier_t all_at_once;
-static atomic_uint at_work;
-static atomic_uint most_at_work;
-
-struct waiting {
-    struct file_work work;
-    bool meets; /* the others, so they must be at work at one time */
-    unsigned done;
-};
-
-static void wait_in_thread(void *user)
-{
-    const struct waiting *waiting = user;
-    unsigned now = atomic_fetch_add(&at_work, 1) + 1;
-    unsigned most = atomic_load(&most_at_work);
-    while (most < now && !atomic_compare_exchange_weak(&most_at_work, &most, now)) {
-    }
-    if (waiting->meets) {
-        pthread_barrier_wait(&all_at_once);
-    }
-    atomic_fetch_sub(&at_work, 1);
-}
-
-static void after_wait(void *user)
-{
-    ((struct waiting *)user)->done++;
-}
-
-/* As many as may are at work at one time, and the rest follows; work on files goes on meanwhile. */
-static void what_waits_for_a_network_waits_apart(void **state)
-{
-    (void)state;
-    struct cadre_error error = {0};
-    struct file_work_pool file_pool = {0};
-    struct waiting works[3 * FILE_WORKS_APART] = {0};
-    struct piece piece = {.file_pool = &file_pool};
-    assert_ok(rpc_loop_open(&file_pool.loop, &error), &error);
-    assert_int_equal(pthread_barrier_init(&all_at_once, NULL, FILE_WORKS_APART + 1), 0);
-    for (unsigned i = 0; i < CADRE_COUNT_OF(works); i++) {
-        works[i].meets = i < FILE_WORKS_APART;
-        file_work_start_apart(&works[i].work, &file_pool, wait_in_thread, after_wait, &works[i]);
-    }
-    assert_int_equal(file_pool.apart, FILE_WORKS_APART);
-    assert_int_equal(file_pool.count, CADRE_COUNT_OF(works));
-    bool never = false;
-    file_work_start(&piece.work, &file_pool, act, after, &piece);
-    while (piece.done == 0) { /* although all others wait */
-        (void)rpc_loop_run_until(file_pool.loop, &never, clock_monotonic_us() + 1000);
-    }
-    assert_int_equal(works[0].done, 0);
-    pthread_barrier_wait(&all_at_once);
-    file_work_pool_wait(&file_pool);
-    for (unsigned i = 0; i < CADRE_COUNT_OF(works); i++) {
-        assert_int_equal(works[i].done, 1);
-    }
-    assert_int_equal(most_at_work, FILE_WORKS_APART);
-    assert_int_equal(file_pool.apart, 0);
-    pthread_barrier_destroy(&all_at_once);
-    rpc_loop_close(file_pool.loop);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_piece_ends_on_the_loop),
-        cmocka_unit_test(a_stop_does_not_end_the_wait),
-        cmocka_unit_test(what_waits_for_a_network_waits_apart)};
+        cmocka_unit_test(with_threads_of_its_own_too), cmocka_unit_test(its_threads_work_at_once),
+        cmocka_unit_test(a_stop_does_not_end_the_wait)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

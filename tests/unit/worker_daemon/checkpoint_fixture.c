@@ -136,6 +136,7 @@ int set_up(void **state)
     make_folder("out/deep");
     assert_ok(rpc_loop_open(&fixture->daemon.loop, &error), &error);
     fixture->daemon.file_pool.loop = fixture->daemon.loop;
+    fixture->daemon.store_pool.loop = fixture->daemon.loop;
     fetch_report_open(&fixture->daemon);
     coordinator_open(&fixture->coordinator, fixture->daemon.loop);
     assert_ok(rpc_channel_open(fixture->daemon.loop, fixture->coordinator.address, NULL,
@@ -161,6 +162,7 @@ int tear_down(void **state)
     restore_cancel(&fixture->task);
     rpc_channel_close(fixture->daemon.channel);
     file_work_pool_wait(&fixture->daemon.file_pool);
+    file_work_pool_wait(&fixture->daemon.store_pool);
     coordinator_close(&fixture->coordinator);
     fetch_report_close(&fixture->daemon);
     rpc_loop_close(fixture->daemon.loop);

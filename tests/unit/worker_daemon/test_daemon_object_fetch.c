@@ -206,7 +206,7 @@ static int set_up(void **state)
     assert_ok(folder_make(blobs, 0700, &error), &error);
     fixture.arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     assert_ok(rpc_loop_open(&fixture.loop, &error), &error);
-    fixture.file_pool.loop = fixture.loop;
+    fixture.store_pool.loop = fixture.loop;
     coordinator_open(&coordinator, fixture.loop);
     assert_ok(rpc_channel_open(fixture.loop, coordinator.address, NULL, &fixture.channel, &error),
         &error);
@@ -237,7 +237,7 @@ static int tear_down(void **state)
         object_fetch_cancel(&tasks[i]);
         free(tasks[i].objects);
     }
-    file_work_pool_wait(&fixture.file_pool);
+    file_work_pool_wait(&fixture.store_pool);
     rpc_channel_close(fixture.channel);
     coordinator_close(&coordinator);
     rpc_loop_close(fixture.loop);
@@ -435,7 +435,7 @@ static void one_that_is_cancelled_leaves_nothing(void **state)
     assert_int_equal(count_left(), 1);
     object_fetch_cancel(&tasks[0]);
     assert_null(tasks[0].object);
-    file_work_pool_wait(&fixture.file_pool);
+    file_work_pool_wait(&fixture.store_pool);
     assert_int_equal(count_left(), 0);
     assert_int_equal(ends.count, 0);
 }

@@ -152,7 +152,7 @@ static int set_up(void **state)
     assert_ok(folder_make(test_path(out, folder, "out"), 0700, &error), &error);
     fixture = (struct daemon){.linked = true};
     assert_ok(rpc_loop_open(&fixture.loop, &error), &error);
-    fixture.file_pool.loop = fixture.loop;
+    fixture.store_pool.loop = fixture.loop;
     start.spec = (struct job_spec){.outputs_folder = "s3://bucket/runs"};
     task = (struct task_files){
         .daemon = &fixture, .ref = {{7}, 0, 1}, .spec = &start.spec, .folder = folder};
@@ -163,7 +163,7 @@ static int tear_down(void **state)
 {
     (void)state;
     object_put_cancel(&task);
-    file_work_pool_wait(&fixture.file_pool);
+    file_work_pool_wait(&fixture.store_pool);
     rpc_loop_close(fixture.loop);
     assert_int_equal(store.clients, 0);
     return 0;
@@ -253,7 +253,7 @@ static void one_that_is_cancelled_ends(void **state)
     object_put_cancel(&task);
     assert_null(task.put);
     assert_true(store.stopped);
-    file_work_pool_wait(&fixture.file_pool);
+    file_work_pool_wait(&fixture.store_pool);
     assert_false(is_ended);
 }
 

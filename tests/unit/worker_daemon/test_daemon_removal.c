@@ -191,6 +191,7 @@ static int set_up(void **state)
     assert_ok(folder_make(tasks, 0711, &error), &error);
     assert_ok(rpc_loop_open(&fixture.loop, &error), &error);
     fixture.file_pool.loop = fixture.loop;
+    fixture.store_pool.loop = fixture.loop;
     fetch_report_open(&fixture);
     struct job_spec spec = {.program = {.name = "program", .size_bytes = 9}, .workers = 1};
     struct sha256 hash;

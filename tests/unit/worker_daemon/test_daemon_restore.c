@@ -220,6 +220,7 @@ static void restoring_can_be_cancelled(void **state)
         restore_cancel(&fixture->task);
         free(fixture->task.restore_path);
         fixture->task.restore_path = NULL;
+        file_work_pool_wait(&fixture->daemon.store_pool);
         file_work_pool_wait(
             &fixture->daemon.file_pool); /* what a thread was writing can be removed now */
     }

@@ -108,6 +108,7 @@ static int set_up(void **state)
     assert_ok(folder_make(fixture->tasks, 0711, &error), &error);
     assert_ok(rpc_loop_open(&fixture->daemon.loop, &error), &error);
     fixture->daemon.file_pool.loop = fixture->daemon.loop;
+    fixture->daemon.store_pool.loop = fixture->daemon.loop;
     fetch_report_open(&fixture->daemon);
     retry_open(&fixture->daemon, tasks_retry);
     coordinator_open(&fixture->coordinator, fixture->daemon.loop);

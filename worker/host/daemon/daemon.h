@@ -97,6 +97,7 @@ struct daemon {
                                               * on */
     bool agent_closed;
     struct file_work_pool file_pool;     /* on files, by threads */
+    struct file_work_pool store_pool;    /* what waits for an object store, by threads of its own */
     struct task_files *removals_waiting; /* forgotten, and their folders not renamed yet */
     struct task_files *removals;         /* what they left is to be removed, in this order */
     bool removing;                       /* a thread has the first */

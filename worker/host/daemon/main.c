@@ -33,6 +33,8 @@
 #include "worker/host/daemon/usage_report.h"
 #include "worker/host/probe/slot_gpus.h"
 
+#define STORE_THREADS 8 /* that wait for object stores */
+
 static void on_drain_timeout(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
@@ -284,6 +286,8 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     daemon->file_pool.loop = daemon->loop;
+    daemon->store_pool.loop = daemon->loop;
+    CADRE_TRY(file_work_pool_start(&daemon->store_pool, STORE_THREADS, error));
     start_handles(daemon);
     CADRE_TRY(open_tls(daemon, error));
     struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
@@ -311,6 +315,16 @@ static void on_agent_closed(void *user)
     daemon->agent_closed = true;
 }
 
+/* What ends in one pool may begin in the other. */
+static void wait_for_threads(struct daemon *daemon)
+{
+    while (daemon->file_pool.count + daemon->store_pool.count > 0) {
+        file_work_pool_wait(&daemon->file_pool);
+        file_work_pool_wait(&daemon->store_pool);
+    }
+    file_work_pool_close(&daemon->store_pool);
+}
+
 static void close_loop(struct daemon *daemon)
 {
     metrics_close(daemon);
@@ -324,7 +338,7 @@ static void close_loop(struct daemon *daemon)
     silence_close(daemon);
     rpc_endpoints_close(daemon->endpoints);
     (void)rpc_loop_run_until(daemon->loop, &daemon->agent_closed, CADRE_TIME_NEVER);
-    file_work_pool_wait(&daemon->file_pool);
+    wait_for_threads(daemon);
     cache_check_close(daemon);
     uv_close((uv_handle_t *)&daemon->object_timer, NULL);
     uv_close((uv_handle_t *)&daemon->reconnect_timer, NULL);

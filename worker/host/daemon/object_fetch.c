@@ -382,7 +382,7 @@ static void object_read(struct object_fetch *object)
     fetch_report_end(object->task);
     fetch_report_begin(object->task, FETCH_FILES, &object->counts);
     object->reads = true;
-    file_work_start_apart(&object->work, &daemon->file_pool, read_in_thread, after_read, object);
+    file_work_start(&object->work, &daemon->store_pool, read_in_thread, after_read, object);
 }
 
 static void after_look(void *user)
@@ -410,8 +410,7 @@ static void object_look(struct object_fetch *object)
     free(object->index_path);
     object->object = NULL;
     object->index_path = NULL;
-    file_work_start_apart(
-        &object->work, &object->daemon->file_pool, look_in_thread, after_look, object);
+    file_work_start(&object->work, &object->daemon->store_pool, look_in_thread, after_look, object);
 }
 
 /* ---- for fetch.c ---- */

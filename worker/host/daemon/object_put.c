@@ -204,8 +204,8 @@ void object_put_check(struct task_files *task,
         return;
     }
     task->put->checked = ended;
-    file_work_start_apart(
-        &task->put->work, &task->daemon->file_pool, put_in_thread, after_put, task->put);
+    file_work_start(
+        &task->put->work, &task->daemon->store_pool, put_in_thread, after_put, task->put);
 }
 
 void object_put_start(struct task_files *task, const char *name,
@@ -224,8 +224,8 @@ void object_put_start(struct task_files *task, const char *name,
     }
     task->put->name = copy;
     task->put->ended = ended;
-    file_work_start_apart(
-        &task->put->work, &task->daemon->file_pool, put_in_thread, after_put, task->put);
+    file_work_start(
+        &task->put->work, &task->daemon->store_pool, put_in_thread, after_put, task->put);
 }
 
 void object_put_cancel(struct task_files *task)

@@ -308,7 +308,7 @@ static void daemon_restore_begin(struct task_files *task)
         }
         fetch_report_begin(task, FETCH_CHECK, &restore->counts);
         file_work_start(
-            &restore->work, &task->daemon->file_pool, check_shared, after_check, restore);
+            &restore->work, &task->daemon->store_pool, check_shared, after_check, restore);
     } else {
         file_work_start(
             &restore->work, &task->daemon->file_pool, make_folder, after_folder, restore);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/series/series_objects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+
+#define NAME_BYTES 48
+
+/* So many objects behind a snapshot: the next one is a snapshot again. */
+#define CHAIN_MAX 64
+
+struct link_name {
+    uint64_t term;
+    uint64_t number;
+    bool is_snapshot;
+};
+
+struct link_list {
+    struct link_name *items;
+    size_t count;
+    size_t capacity;
+    bool short_of_memory;
+};
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for values");
+}
+
+static char *path_of_link(const struct series_objects *series, const struct link_name *name)
+{
+    return objects_path(series->objects, "jobs/%" PRIu64 "/series/%016" PRIx64 "-%016" PRIx64 "-%c",
+        series->job.n, name->term, name->number, name->is_snapshot ? 's' : 'a');
+}
+
+static bool parse_link(const char *text, struct link_name *ret_name)
+{
+    struct link_name name = {0};
+    char kind = 0;
+    char again[NAME_BYTES];
+    if (sscanf(text, "%16" SCNx64 "-%16" SCNx64 "-%c", &name.term, &name.number, &kind) != 3) {
+        return false;
+    }
+    snprintf(again, sizeof again, "%016" PRIx64 "-%016" PRIx64 "-%c", name.term, name.number, kind);
+    name.is_snapshot = kind == 's';
+    *ret_name = name;
+    return strcmp(text, again) == 0 && (kind == 's' || kind == 'a');
+}
+
+static bool add_link(void *user, const struct storage_entry *entry)
+{
+    struct link_list *list = user;
+    struct link_name name;
+    const char *slash = strrchr(entry->path, '/');
+    if (entry->is_folder || slash == NULL || !parse_link(slash + 1, &name)) {
+        return true;
+    }
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity > 0 ? 2 * list->capacity : 64;
+        struct link_name *grown = realloc(list->items, capacity * sizeof *grown);
+        if (grown == NULL) {
+            list->short_of_memory = true;
+            return false;
+        }
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = name;
+    return true;
+}
+
+static int by_term_and_number(const void *a, const void *b)
+{
+    const struct link_name *left = a;
+    const struct link_name *right = b;
+    if (left->term != right->term) {
+        return left->term < right->term ? -1 : 1;
+    }
+    return left->number < right->number ? -1 : left->number > right->number ? 1 : 0;
+}
+
+/* In order; the caller frees ret_list->items, also on an error. */
+static cadre_status list_links(
+    const struct series_objects *series, struct link_list *ret_list, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *folder =
+        objects_path(series->objects, "jobs/%" PRIu64 "/series", series->job.n);
+    *ret_list = (struct link_list){0};
+    CADRE_TRY(objects_list(series->objects, folder, true, add_link, ret_list, error));
+    if (ret_list->short_of_memory) {
+        return no_memory(error);
+    }
+    if (ret_list->count > 0) {
+        qsort(ret_list->items, ret_list->count, sizeof *ret_list->items, by_term_and_number);
+    }
+    return CADRE_OK;
+}
+
+/* The newest snapshot, from which the file is made; list->count: there is none. */
+static size_t find_snapshot(const struct link_list *list)
+{
+    size_t at = list->count;
+    while (at > 0 && !list->items[at - 1].is_snapshot) {
+        at--;
+    }
+    return at > 0 ? at - 1 : list->count;
+}
+
+/* Of one term, each number behind the one before: what is behind a gap was never acknowledged. */
+static cadre_status fetch_chain(const struct series_objects *series, const struct link_list *list,
+    size_t at, int fd, struct cadre_error *error)
+{
+    struct link_name last = list->items[at];
+    cadre_status status = CADRE_OK;
+    for (size_t i = at; i < list->count && status == CADRE_OK; i++) {
+        const struct link_name *name = &list->items[i];
+        if (i > at && (name->term != last.term || name->number != last.number + 1)) {
+            break;
+        }
+        CADRE_FREE_AT_EXIT char *path = path_of_link(series, name);
+        status = objects_fetch(series->objects, path, fd, error);
+        last = *name;
+    }
+    return status;
+}
+
+cadre_status series_objects_fetch(
+    struct series_objects *series, const char *path, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT struct link_name *items = NULL;
+    struct link_list list = {0};
+    if (series->objects == NULL || series->is_fetched) {
+        return CADRE_OK;
+    }
+    cadre_status status = list_links(series, &list, error);
+    items = list.items;
+    CADRE_TRY(status);
+    size_t at = find_snapshot(&list);
+    (void)unlink(path);
+    if (at < list.count) {
+        CADRE_CLOSE_AT_EXIT int fd = file_open_made(path);
+        if (fd < 0) {
+            return cadre_error_errno(error, errno, "the coordinator cannot write %s", path);
+        }
+        CADRE_TRY(fetch_chain(series, &list, at, fd, error));
+    }
+    const struct link_name *newest = list.count > 0 ? &list.items[list.count - 1] : NULL;
+    bool is_own = newest != NULL && newest->term == series->term;
+    series->number = is_own ? newest->number + 1 : 0;
+    series->snapshot_due = true;
+    series->is_fetched = true;
+    return CADRE_OK;
+}
+
+/* What a snapshot of this coordinator replaces. */
+static void remove_older(const struct series_objects *series, uint64_t number)
+{
+    CADRE_FREE_AT_EXIT struct link_name *items = NULL;
+    struct link_list list;
+    struct cadre_error error = {0};
+    cadre_status status = list_links(series, &list, &error);
+    items = list.items;
+    const struct link_name own = {.term = series->term, .number = number};
+    for (size_t i = 0; status == CADRE_OK && i < list.count; i++) {
+        if (by_term_and_number(&list.items[i], &own) < 0 && leading_holds(series->leading)) {
+            CADRE_FREE_AT_EXIT char *path = path_of_link(series, &list.items[i]);
+            status = objects_remove(series->objects, path, &error); /* else a later one does */
+        }
+    }
+}
+
+cadre_status series_objects_put(struct series_objects *series, bool is_snapshot,
+    const uint8_t *bytes, size_t size, struct cadre_error *error)
+{
+    if (series->objects == NULL) {
+        return CADRE_OK;
+    }
+    const struct link_name name = {
+        .term = series->term, .number = series->number++, .is_snapshot = is_snapshot};
+    CADRE_FREE_AT_EXIT char *path = path_of_link(series, &name);
+    series->snapshot_due = true;
+    CADRE_TRY(objects_put(series->objects, path, bytes, size, error));
+    if (!leading_holds(series->leading)) {
+        return cadre_error_set(
+            error, CADRE_UNAVAILABLE, "this coordinator does not know whether it leads still");
+    }
+    series->snapshot_due = name.number % CHAIN_MAX == CHAIN_MAX - 1;
+    if (is_snapshot) {
+        remove_older(series, name.number);
+    }
+    return CADRE_OK;
+}
