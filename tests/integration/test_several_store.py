@@ -85,8 +85,8 @@ LINES = 4000
 
 
 def test_a_drill():
-    """Leaders are killed and stopped, their disks lost, and one answer of the store in 16 is a failure: the job learns what
-    it would have learned, and each line of the other one is there once."""
+    """Leaders are killed and stopped, their disks lost, and one answer of the store in 16 is a failure: the job learns
+    what it would have learned, and each line of the other one is there once."""
     draw = random.Random("of a store")
     with Proxy(stored_contents.chosen_store().endpoint, seed=9) as proxy:
         cluster = Several(workers=3, coordinator=TIMING, worker=FAST_WORKER)

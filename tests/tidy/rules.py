@@ -141,7 +141,7 @@ LAYERS = {
     "worker/host/probe/": BASE + ["common/gpus/", "worker/host/keeper/launch.h", "worker/host/isolate/",
                                   "worker/host/probe/"],
     "worker/host/daemon/objects/": BASE + ["common/model/job.h", "common/storage/storage.h",
-                                           "worker/host/daemon/objects/"],
+                                           "worker/host/isolate/isolation.h", "worker/host/daemon/objects/"],
     "worker/host/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
                                    "common/storage/storage.h", "common/storage/ahead.h",
                                    "common/storage/writer.h",
@@ -150,7 +150,6 @@ LAYERS = {
                                    "worker/host/probe/use_child.h",
                                    "worker/host/isolate/isolation.h", "worker/host/usage/usage.h",
                                    "worker/host/daemon/"],
-    "worker/host/daemon/objects/": BASE + ["worker/host/isolate/isolation.h", "worker/host/daemon/objects/"],
     # The wing of a training program. Nothing of worker/host.
     "worker/library/crash/": ["worker/library/crash/"],
     "worker/library/trace/": BASE + ["common/model/trace.h", "worker/library/trace/"],

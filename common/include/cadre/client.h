@@ -152,15 +152,13 @@ typedef struct cadre_submit_options {
     int32_t priority;     /* higher first; in order of submission within one */
     void (*on_upload)(const cadre_upload *upload, void *user); /* during the upload; or NULL */
     void *user;
-    /* Elastic: it begins when there is room for so many tasks, goes on as long as so many are left,
-     * and takes in more, up to `workers`, whenever there is room. 0: `workers`. */
+    /* Elastic: it goes on with so many tasks, and with more when there is room. 0: `workers`. */
     uint32_t workers_min;
     /* How often it goes on after tasks failed by themselves (a status other than 0, a signal);
      * workers that are lost or drained do not count. 0: 3; negative: the first failure ends it. */
     int32_t max_restarts;
     uint64_t wait_us; /* with fewer than workers_min tasks, before it fails; 0: the coordinator's */
-    /* A step that does not end for so long while others wait for one task: that task is replaced.
-     * 0: the coordinator's. */
+    /* The task that others wait for in a step for so long is replaced. 0: the coordinator's. */
     uint64_t stall_us;
     uint64_t checkpoint_every; /* steps; 0: at its end, and when the program requests one */
     uint32_t checkpoints_kept; /* the newest so many; 0: 3 */
@@ -177,8 +175,7 @@ typedef struct cadre_submit_options {
     uint32_t servers;
     uint32_t evaluators; /* 0 or 1: reads the servers' variables beside the training */
     bool server_backups; /* each server holds a copy of another one's variables; of two or more */
-    /* GPUs that each task needs to itself: tasks are placed on workers whose slots have so many
-     * each, at most 64. 0: anywhere. */
+    /* GPUs that each task needs to itself, of a slot that has so many; at most 64. 0: any slot. */
     uint32_t gpus;
     /* What each task may use, with all processes that it starts. A task that uses more memory is
      * killed by the kernel, and its exit text says so; more processes or threads cannot be created.
