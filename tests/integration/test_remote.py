@@ -159,6 +159,8 @@ def test_environment_and_rights():
         base = f"{cluster.workers[0].state}/tasks/{info.id}.0.1"
         keeper = int(found.pop("CADRE_DAEMON_PID"))
         check(keeper not in (0, 1, cluster.workers[0].process.pid), f"whose SIGTERM is no preemption: {keeper}")
+        check(os.path.dirname(found.pop("CADRE_CACHE_FOLDER")) == f"{cluster.workers[0].state}/objects", "its objects")
+        check(int(found.pop("CADRE_CACHE_MIB")) > 0, "how much of them")
         wanted = {"MINE": "1", "PATH": "/usr/bin:/bin", "HOME": f"{base}/work", "TMPDIR": f"{base}/tmp",
                   "LANG": "C.UTF-8", "CADRE_SOCKET": f"{base}/socket", "CADRE_JOB": "1", "CADRE_SLOT": "0",
                   "CADRE_INCARNATION": "1", "CADRE_TASKS": "1", "CADRE_TASKS_MIN": "1", "CADRE_REPLICAS": "3",
