@@ -2,6 +2,7 @@
  * Many calls, slow readers, back-pressure, one buffer to many. */
 #include "rpc_fixture.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,7 +11,7 @@
 #define QUEUED     50
 #define ROUNDS_MAX 16
 
-static int writes; /* to sockets, by gRPC */
+static atomic_int writes; /* to sockets, by gRPC, in any thread */
 
 ssize_t __real_rpc_sockets_send(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_rpc_sockets_send(int fd, const struct msghdr *message, int flags);
