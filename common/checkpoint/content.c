@@ -11,8 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 
-#define FORMAT  "cadre-checkpoint"
-#define VERSION 1
+#define FORMAT "cadre-checkpoint"
 
 static cadre_status checkpoint_content_malformed(struct cadre_error *error, const char *what)
 {
@@ -64,9 +63,10 @@ static cadre_status parse_file(
         content->file_bytes > LIMIT_BLOB_BYTES) {
         return checkpoint_content_malformed(error, "\"file\" has no \"bytes\" that can be");
     }
-    return parse_hash(file, content->file_sha256)
+    content->has_file_hash = json_object_get(file, "sha256") != NULL;
+    return !content->has_file_hash || parse_hash(file, content->file_sha256)
                ? CADRE_OK
-               : checkpoint_content_malformed(error, "\"file\" has no \"sha256\" of 64 digits");
+               : checkpoint_content_malformed(error, "\"sha256\" of \"file\" has no 64 digits");
 }
 
 static cadre_status parse_blocks(
@@ -110,9 +110,10 @@ static cadre_status checkpoint_content_take(
     if (format == NULL || strcmp(format, FORMAT) != 0) {
         return checkpoint_content_malformed(error, "\"format\" is not \"" FORMAT "\"");
     }
-    if (!parse_number(root, "version", &version) || version != VERSION) {
+    if (!parse_number(root, "version", &version) || version < CHECKPOINT_VERSION_OLDEST ||
+        version > CHECKPOINT_VERSION) {
         return checkpoint_content_malformed(
-            error, "its \"version\" is not 1: a newer Cadre wrote it");
+            error, "its \"version\" is not 1 or 2: a newer Cadre wrote it");
     }
     if (!parse_number(root, "position", &content->position) ||
         content->position >= LIMIT_POSITION) {

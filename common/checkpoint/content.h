@@ -5,11 +5,17 @@
 #ifndef CADRE_CHECKPOINT_CONTENT_H
 #define CADRE_CHECKPOINT_CONTENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
 #include "common/model/limits.h"
+
+/* Of manifests: what is written, and the oldest that is read, in which `file` always has a hash and
+ * blocks have 4 MiB at most. */
+#define CHECKPOINT_VERSION        2
+#define CHECKPOINT_VERSION_OLDEST 1
 
 /* Travels as a content of its own, by its hash. */
 struct checkpoint_block {
@@ -22,6 +28,7 @@ struct checkpoint_content {
     uint64_t position;
     char file_name[LIMIT_FILE_NAME_BYTES]; /* without a folder: the file lies beside the manifest */
     uint64_t file_bytes;
+    bool has_file_hash; /* in a store it has none: blocks are what is read and checked */
     uint8_t file_sha256[LIMIT_SHA256_BYTES];
     struct checkpoint_block *blocks; /* one behind the other, they are the whole file */
     size_t block_count;

@@ -56,7 +56,7 @@
     64 /* in one warm message to a joiner; with a proof of each                                    \
         */
 #define LIMIT_MANIFEST_BYTES         (16 * 1024 * 1024)
-#define LIMIT_CHECKPOINT_BLOCK_BYTES (4 * 1024 * 1024)
+#define LIMIT_CHECKPOINT_BLOCK_BYTES (8 * 1024 * 1024)
 
 /* Of one blob_list: the program and files of a job, or all blocks of a file of LIMIT_BLOB_BYTES and
  * its manifest. */

@@ -154,13 +154,10 @@ struct part {
     struct s3_pair query[2];
 };
 
-static cadre_status prepare_part(const struct storage_upload *upload, uint32_t number,
-    const void *bytes, size_t size, struct part *part, struct s3_ask *ret_ask,
-    struct cadre_error *error)
+static struct s3_ask prepare_part(const struct storage_upload *upload, uint32_t number,
+    const void *bytes, size_t size, const struct sha256 *hash, struct part *part)
 {
-    struct sha256 hash;
-    CADRE_TRY(sha256_of(bytes, size, &hash, error));
-    sha256_hex(&hash, part->hash);
+    sha256_hex(hash, part->hash);
     (void)snprintf(part->number, sizeof part->number, "%" PRIu32, number);
     part->query[0] = (struct s3_pair){"partNumber", part->number};
     part->query[1] = (struct s3_pair){"uploadId", upload->name};
@@ -170,27 +167,42 @@ static cadre_status prepare_part(const struct storage_upload *upload, uint32_t n
     ask.body = bytes;
     ask.body_bytes = size;
     ask.body_sha256 = part->hash;
-    *ret_ask = ask;
-    return CADRE_OK;
+    return ask;
+}
+
+static cadre_status check_number(
+    const struct storage_upload *upload, uint32_t number, struct cadre_error *error)
+{
+    return number >= 1 && number <= STORAGE_PARTS_MAX
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "%.200s: parts have the numbers 1 to %d, not %" PRIu32 ": make them larger",
+                     upload->path, STORAGE_PARTS_MAX, number);
+}
+
+cadre_status storage_upload_hashed(struct storage_upload *upload, uint32_t number,
+    const void *bytes, size_t size, const struct sha256 *hash, struct cadre_error *error)
+{
+    CADRE_TRY(check_number(upload, number, error));
+    if (upload->session == NULL) {
+        return files_upload_part(upload->path, upload->name, number, bytes, size, error);
+    }
+    struct part part;
+    struct s3_ask ask = prepare_part(upload, number, bytes, size, hash, &part);
+    cadre_status status = s3_run(upload->session, &ask, 1, error);
+    http_answer_free(&ask.answer);
+    return status;
 }
 
 cadre_status storage_upload_part(struct storage_upload *upload, uint32_t number, const void *bytes,
     size_t size, struct cadre_error *error)
 {
-    if (number < 1 || number > STORAGE_PARTS_MAX) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.200s: parts have the numbers 1 to %d, not %" PRIu32 ": make them larger",
-            upload->path, STORAGE_PARTS_MAX, number);
+    struct sha256 hash = {{0}}; /* which files need not */
+    CADRE_TRY(check_number(upload, number, error));
+    if (upload->session != NULL) {
+        CADRE_TRY(sha256_of(bytes, size, &hash, error));
     }
-    if (upload->session == NULL) {
-        return files_upload_part(upload->path, upload->name, number, bytes, size, error);
-    }
-    struct part part;
-    struct s3_ask ask;
-    CADRE_TRY(prepare_part(upload, number, bytes, size, &part, &ask, error));
-    cadre_status status = s3_run(upload->session, &ask, 1, error);
-    http_answer_free(&ask.answer);
-    return status;
+    return storage_upload_hashed(upload, number, bytes, size, &hash, error);
 }
 
 cadre_status storage_upload_bytes(struct storage_upload *upload, const void *bytes, size_t size,
@@ -204,8 +216,10 @@ cadre_status storage_upload_bytes(struct storage_upload *upload, const void *byt
         size_t count = 0;
         for (; count < S3_RUN_WIDTH && at < size; count++) {
             size_t piece = size - at < piece_bytes ? size - at : piece_bytes;
-            CADRE_TRY(prepare_part(upload, ++*ret_count, (const char *)bytes + at, piece,
-                &batch[count], &asks[count], error));
+            const char *from = (const char *)bytes + at;
+            struct sha256 hash;
+            CADRE_TRY(sha256_of(from, piece, &hash, error));
+            asks[count] = prepare_part(upload, ++*ret_count, from, piece, &hash, &batch[count]);
             at += piece;
         }
         cadre_status status = s3_run(upload->session, asks, count, error);

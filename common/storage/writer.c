@@ -8,6 +8,7 @@
 
 #include "common/base/thread.h"
 #include "common/pure/assert.h"
+#include "common/storage/upload.h"
 
 #define SENDERS            4
 #define BUFFERS            (SENDERS + 1) /* one is being filled */
@@ -22,6 +23,7 @@ struct buffer {
     size_t size;
     size_t capacity;
     uint32_t number;
+    uint64_t offset;
 };
 
 struct storage_writer {
@@ -29,8 +31,11 @@ struct storage_writer {
     char *path;
     struct storage_upload *upload; /* NULL: no part is full yet */
     struct buffer buffers[BUFFERS];
-    struct buffer *filling; /* of the caller's thread; NULL: none */
-    uint32_t part_count;    /* begun */
+    struct buffer *filling;  /* of the caller's thread; NULL: none */
+    uint32_t part_count;     /* begun */
+    uint64_t begun_bytes;    /* of all parts before the one that is filled */
+    storage_part_seen *seen; /* NULL: no one */
+    void *user;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t senders[SENDERS];
@@ -52,6 +57,24 @@ static struct buffer *buffer_in(struct storage_writer *writer, enum buffer_state
     return NULL;
 }
 
+static cadre_status see_part(struct storage_writer *writer, const struct buffer *buffer,
+    const struct sha256 *hash, struct cadre_error *error)
+{
+    return writer->seen == NULL ? CADRE_OK
+                                : writer->seen(writer->user, buffer->offset, buffer->bytes,
+                                      buffer->size, hash, error);
+}
+
+static cadre_status send_part(
+    struct storage_writer *writer, const struct buffer *buffer, struct cadre_error *error)
+{
+    struct sha256 hash;
+    CADRE_TRY(sha256_of(buffer->bytes, buffer->size, &hash, error));
+    CADRE_TRY(see_part(writer, buffer, &hash, error));
+    return storage_upload_hashed(
+        writer->upload, buffer->number, buffer->bytes, buffer->size, &hash, error);
+}
+
 static void *send_buffers(void *user)
 {
     struct storage_writer *writer = user;
@@ -66,9 +89,7 @@ static void *send_buffers(void *user)
         buffer->state = BUFFER_SENT;
         bool failed = writer->failure.code != CADRE_OK;
         pthread_mutex_unlock(&writer->lock);
-        cadre_status status = failed ? CADRE_OK
-                                     : storage_upload_part(writer->upload, buffer->number,
-                                           buffer->bytes, buffer->size, &error);
+        cadre_status status = failed ? CADRE_OK : send_part(writer, buffer, &error);
         pthread_mutex_lock(&writer->lock);
         if (status != CADRE_OK && writer->failure.code == CADRE_OK) {
             writer->failure = error;
@@ -108,9 +129,16 @@ static cadre_status begin_upload(struct storage_writer *writer, struct cadre_err
 
 /* ---- buffers ---- */
 
+static uint32_t part_count_of_size = PART_COUNT_OF_SIZE;
+
+void storage_writer_grow_after(uint32_t part_count)
+{
+    part_count_of_size = part_count != 0 ? part_count : PART_COUNT_OF_SIZE;
+}
+
 static size_t part_bytes(uint32_t number)
 {
-    return STORAGE_PART_BYTES << (number - 1) / PART_COUNT_OF_SIZE;
+    return STORAGE_PART_BYTES << (number - 1) / part_count_of_size;
 }
 
 /* Waits for a buffer that is free, and makes it the one that is filled. */
@@ -140,6 +168,7 @@ static cadre_status take_buffer(struct storage_writer *writer, struct cadre_erro
             "no memory for %zu bytes of %s on their way", capacity, writer->path);
     }
     buffer->number = ++writer->part_count;
+    buffer->offset = writer->begun_bytes;
     return CADRE_OK;
 }
 
@@ -151,6 +180,7 @@ static cadre_status give_buffer(struct storage_writer *writer, struct cadre_erro
     }
     pthread_mutex_lock(&writer->lock);
     writer->filling->state = BUFFER_FULL;
+    writer->begun_bytes += writer->filling->size;
     writer->filling = NULL;
     pthread_cond_broadcast(&writer->changed);
     pthread_mutex_unlock(&writer->lock);
@@ -219,6 +249,13 @@ cadre_status storage_writer_open(struct storage_client *client, const char *path
     return CADRE_OK;
 }
 
+void storage_writer_watch(struct storage_writer *writer, storage_part_seen *seen, void *user)
+{
+    CADRE_ASSERT(writer->part_count == 0);
+    writer->seen = seen;
+    writer->user = user;
+}
+
 cadre_status storage_writer_add(
     struct storage_writer *writer, const void *bytes, size_t size, struct cadre_error *error)
 {
@@ -243,13 +280,24 @@ static cadre_status send_rest(struct storage_writer *writer, struct cadre_error 
     return failure_of(writer, error);
 }
 
+/* All of a small object. */
+static cadre_status put_only(struct storage_writer *writer, struct cadre_error *error)
+{
+    const struct buffer *only = writer->filling;
+    if (only != NULL && writer->seen != NULL) {
+        struct sha256 hash;
+        CADRE_TRY(sha256_of(only->bytes, only->size, &hash, error));
+        CADRE_TRY(see_part(writer, only, &hash, error));
+    }
+    return storage_put(writer->client, writer->path, only != NULL ? only->bytes : "",
+        only != NULL ? only->size : 0, error);
+}
+
 cadre_status storage_writer_finish(struct storage_writer *writer, struct cadre_error *error)
 {
     cadre_status status = failure_of(writer, error);
     if (status == CADRE_OK && writer->upload == NULL) {
-        const struct buffer *only = writer->filling;
-        status = storage_put(writer->client, writer->path, only != NULL ? only->bytes : "",
-            only != NULL ? only->size : 0, error);
+        status = put_only(writer, error);
     } else if (status == CADRE_OK) {
         status = send_rest(writer, error);
         if (status == CADRE_OK) {

@@ -7,6 +7,7 @@
 #ifndef CADRE_COMMON_STORAGE_WRITER_H
 #define CADRE_COMMON_STORAGE_WRITER_H
 
+#include "common/base/sha256.h"
 #include "common/storage/storage.h"
 
 struct storage_writer;
@@ -15,6 +16,20 @@ struct storage_writer;
  * process. */
 cadre_status storage_writer_open(struct storage_client *client, const char *path,
     struct storage_writer **ret_writer, struct cadre_error *error);
+
+/* Called for each part before it is sent: bytes [offset, offset + size) of the object, which are
+ * valid during the call, and their hash. From any thread, for several parts at a time; of an object
+ * that one request writes by storage_writer_finish(). What it returns but OK is a failure of the
+ * part. All parts but the last are a power of two times STORAGE_PART_BYTES long, and begin at a
+ * multiple of that. */
+typedef cadre_status storage_part_seen(void *user, uint64_t offset, const void *bytes, size_t size,
+    const struct sha256 *hash, struct cadre_error *error);
+
+/* For tests: parts are twice as large from each so many on; 0: 1,000, as is the default. */
+void storage_writer_grow_after(uint32_t part_count);
+
+/* Before the first bytes are added. */
+void storage_writer_watch(struct storage_writer *writer, storage_part_seen *seen, void *user);
 
 /* Appends bytes; waits while all buffers are on their way. The first failure of a part is returned
  * by the next call, and by all after it. */

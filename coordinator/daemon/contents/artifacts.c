@@ -306,6 +306,11 @@ static cadre_status find_tensors(const struct artifacts *artifacts,
     const struct core_checkpoint *checkpoint, struct checkpoint_content *content,
     struct artifact_file *ret_file, struct cadre_error *error)
 {
+    if (!content->has_file_hash) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "the manifest of the checkpoint at step %" PRIu64 " has no hash of %s",
+            checkpoint->position, content->file_name);
+    }
     ret_file->bytes = content->file_bytes;
     memcpy(ret_file->sha256, content->file_sha256, LIMIT_SHA256_BYTES);
     if (!checkpoint->shared) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/checkpoint/memory_store.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/pure/object_path.h"
+#include "common/storage/upload.h"
 #include "tests/lib/test.h"
 
 #define ITEMS 64
@@ -305,6 +307,16 @@ cadre_status storage_upload_part(struct storage_upload *upload, uint32_t number,
     return item != NULL ? CADRE_OK
                         : cadre_error_set(error, CADRE_NOT_FOUND,
                               "the upload of %s is not there any more", upload->path);
+}
+
+cadre_status storage_upload_hashed(struct storage_upload *upload, uint32_t number,
+    const void *bytes, size_t size, const struct sha256 *hash, struct cadre_error *error)
+{
+    struct sha256 made;
+    CADRE_TRY(sha256_of(bytes, size, &made, error));
+    return sha256_equal(&made, hash) ? storage_upload_part(upload, number, bytes, size, error)
+                                     : cadre_error_set(error, CADRE_DATA_LOSS,
+                                           "part %" PRIu32 " has another hash", number);
 }
 
 void storage_upload_abort(struct storage_upload *upload)

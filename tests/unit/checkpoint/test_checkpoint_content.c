@@ -37,7 +37,16 @@ static void a_manifest_is_read(void **state)
     assert_int_equal(content.blocks[1].offset, 4194304);
     assert_int_equal(content.blocks[1].bytes, 1);
     assert_int_equal(content.blocks[0].sha256[1], 0x11);
+    assert_true(content.has_file_hash);
     assert_int_equal(content.file_sha256[31], 0xff);
+    checkpoint_content_free(&content);
+
+    assert_ok(read_text("{\"format\":\"cadre-checkpoint\",\"version\":2,\"position\":120,"
+                        "\"file\":{\"name\":\"c\",\"bytes\":1},\"blocks\":[" BLOCK("0", "1") "]}",
+                  &content, &error),
+        &error);
+    assert_false(content.has_file_hash);
+    assert_int_equal(content.block_count, 1);
     checkpoint_content_free(&content);
 }
 
@@ -61,7 +70,7 @@ static void what_is_malformed_is_refused(void **state)
         {"", "no manifest"},
         {"[]", "format"},
         {"{\"format\":\"other\"}", "format"},
-        {"{\"format\":\"cadre-checkpoint\",\"version\":2}", "version"},
+        {"{\"format\":\"cadre-checkpoint\",\"version\":3}", "version"},
         {"{\"format\":\"cadre-checkpoint\",\"version\":1,\"position\":-1}", "position"},
         {"{\"format\":\"cadre-checkpoint\",\"version\":1,\"position\":\"18446744073709551615\"}",
             "position"},
@@ -85,7 +94,7 @@ static void what_is_malformed_is_refused(void **state)
         {HEAD FILE_OF("c", "1") "\"blocks\":[" BLOCK("0", "2") "]}", "as long"},
         {HEAD FILE_OF("c", "1") "\"blocks\":[" BLOCK("1", "1") "]}", "block 0"},
         {HEAD FILE_OF("c", "2") "\"blocks\":[" BLOCK("0", "1") "," BLOCK("0", "1") "]}", "block 1"},
-        {HEAD FILE_OF("c", "4194305") "\"blocks\":[" BLOCK("0", "4194305") "]}", "block 0"},
+        {HEAD FILE_OF("c", "8388609") "\"blocks\":[" BLOCK("0", "8388609") "]}", "block 0"},
         {HEAD FILE_OF("c", "0") "\"blocks\":[" BLOCK("0", "0") "]}", "block 0"},
         {HEAD FILE_OF("c", "0") "\"blocks\":[7]}", "block 0"},
     };

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/storage/upload.h"
+
 #define OBJECTS_MAX 4096
 #define PARTS_MAX   64
 
@@ -424,6 +426,16 @@ cadre_status storage_upload_part(struct storage_upload *upload, uint32_t number,
     }
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+cadre_status storage_upload_hashed(struct storage_upload *upload, uint32_t number,
+    const void *bytes, size_t size, const struct sha256 *hash, struct cadre_error *error)
+{
+    struct sha256 made;
+    CADRE_TRY(sha256_of(bytes, size, &made, error));
+    return sha256_equal(&made, hash) ? storage_upload_part(upload, number, bytes, size, error)
+                                     : cadre_error_set(error, CADRE_DATA_LOSS,
+                                           "part %" PRIu32 " has another hash", number);
 }
 
 static void free_upload(struct storage_upload *upload)

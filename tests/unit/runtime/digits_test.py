@@ -70,7 +70,7 @@ def check_manifest(path, tensors):
         manifest = json.load(file)
     with open(tensors, "rb") as file:
         data = file.read()
-    assert (manifest["format"], manifest["version"]) == ("cadre-checkpoint", 1), manifest
+    assert (manifest["format"], manifest["version"]) == ("cadre-checkpoint", 2), manifest
     assert f"-{manifest['position']}." in path, manifest["position"]
     assert manifest["file"] == {"name": os.path.basename(tensors), "bytes": len(data),
                                 "sha256": hashlib.sha256(data).hexdigest()}, manifest["file"]

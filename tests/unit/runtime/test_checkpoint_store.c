@@ -7,8 +7,11 @@
 
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/checkpoint/content.h"
 #include "common/model/limits.h"
 #include "common/pure/assert.h"
+#include "common/storage/writer.h"
 #include "training.h"
 #include "tests/unit/checkpoint/memory_store.h"
 #include "worker/library/runtime/program/checkpoints.h"
@@ -124,6 +127,44 @@ static void it_is_that_of_files(void **state)
     assert_ok(load(strategy, FOLDER "/checkpoint-3.json", &error), &error);
     assert_int_equal(((const int8_t *)cadre_variable_read(NULL, bytes))[LARGE - 1], 6);
     assert_in_range(memory_store.read_bytes, size, size + ((size_t)1 << 20));
+    cadre_strategy_release(strategy);
+}
+
+/* The manifest's blocks are those of the object, whatever the parts in which it was sent. */
+static void check_blocks(void)
+{
+    struct cadre_error error = {0};
+    struct checkpoint_content content;
+    size_t text_size;
+    size_t size;
+    const char *text = memory_store_find(FOLDER "/checkpoint-3.json", &text_size);
+    const char *bytes = memory_store_find(FOLDER "/checkpoint-3.safetensors", &size);
+    assert_ok(checkpoint_content_read(text, text_size, &content, &error), &error);
+    assert_int_equal(content.file_bytes, size);
+    assert_false(content.has_file_hash);
+    for (size_t i = 0; i < content.block_count; i++) {
+        const struct checkpoint_block *block = &content.blocks[i];
+        struct sha256 hash;
+        assert_true(block->bytes == LIMIT_CHECKPOINT_BLOCK_BYTES || i + 1 == content.block_count);
+        assert_ok(sha256_of(bytes + block->offset, (size_t)block->bytes, &hash, &error), &error);
+        assert_memory_equal(hash.bytes, block->sha256, sizeof block->sha256);
+    }
+    checkpoint_content_free(&content);
+}
+
+static void its_blocks_are_hashed_as_they_are_sent(void **state)
+{
+    (void)state;
+    train(FOLDER);
+    check_blocks();
+    storage_writer_grow_after(1); /* parts of 1, 2 and 4 blocks */
+    train(FOLDER);
+    storage_writer_grow_after(0);
+    check_blocks();
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = fresh(FOLDER);
+    bytes_variable(strategy, LARGE);
+    assert_ok(load(strategy, FOLDER "/checkpoint-3.json", &error), &error);
     cadre_strategy_release(strategy);
 }
 
@@ -457,13 +498,22 @@ static void values_go_there_and_come_back(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, clear, clear)
-    const struct CMUnitTest tests[] = {TEST(it_is_that_of_files), TEST(damage_is_found),
-        TEST(old_ones_are_deleted_and_nothing_else), TEST(what_a_dead_writer_left_is_cleared),
-        TEST(a_replaced_writer_cannot_end), TEST(what_an_earlier_writer_left_is_cleared),
+    const struct CMUnitTest tests[] = {
+        TEST(it_is_that_of_files),
+        TEST(its_blocks_are_hashed_as_they_are_sent),
+        TEST(damage_is_found),
+        TEST(old_ones_are_deleted_and_nothing_else),
+        TEST(what_a_dead_writer_left_is_cleared),
+        TEST(a_replaced_writer_cannot_end),
+        TEST(what_an_earlier_writer_left_is_cleared),
         TEST(a_replaced_writer_writes_over_nothing),
-        TEST(what_another_writer_has_written_since_goes), TEST(one_that_gives_up_leaves_nothing),
+        TEST(what_another_writer_has_written_since_goes),
+        TEST(one_that_gives_up_leaves_nothing),
         TEST(one_that_may_not_list_uploads_writes),
-        TEST(a_store_that_cannot_be_written_is_an_error), TEST(a_token_proves_that_it_is_the_same),
-        TEST(a_program_goes_on_from_there), TEST(values_go_there_and_come_back)};
+        TEST(a_store_that_cannot_be_written_is_an_error),
+        TEST(a_token_proves_that_it_is_the_same),
+        TEST(a_program_goes_on_from_there),
+        TEST(values_go_there_and_come_back),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,6 +312,15 @@ cadre_status checkpoint_reader_open(const struct cadre_strategy *strategy, const
     return CADRE_OK;
 }
 
+static bool same_blocks(const struct manifest_file *a, const struct manifest_file *b)
+{
+    bool same = a->block_count == b->block_count;
+    for (size_t i = 0; same && i < a->block_count; i++) {
+        same = memcmp(a->blocks[i].sha256, b->blocks[i].sha256, sizeof a->blocks[i].sha256) == 0;
+    }
+    return same;
+}
+
 cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
     const struct cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -322,8 +331,7 @@ cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
     CADRE_TRY(manifest_read(strategy, text, bytes, &content, error));
     const struct manifest_file *file = manifest_tensors(content);
     bool same = file != NULL && file->bytes == reader->file->bytes &&
-                file->block_count == reader->file->block_count &&
-                memcmp(file->sha256, reader->file->sha256, sizeof file->sha256) == 0 &&
+                same_blocks(file, reader->file) &&
                 manifest_position(content) == manifest_position(reader->content);
     if (!same) {
         manifest_content_free(content);

@@ -16,31 +16,62 @@
 
 /* --- the file of tensors, in blocks --- */
 
+/* The parts of an object are blocks, so that bytes are hashed once, by the threads that send them.
+ */
+_Static_assert(BLOCK_BYTES == STORAGE_PART_BYTES, "a block is a part of an upload");
+
 struct block_writer {
     struct checkpoint_file out;
     struct manifest_file *file;
-    struct sha256_stream *whole;
-    uint64_t writer; /* in its name; 0: none */
-    char *pending;   /* BLOCK_BYTES: of a block that is not full */
+    struct sha256_stream *whole; /* of a file, which is hashed as it is added; NULL: an object */
+    uint64_t writer;             /* in its name; 0: none */
+    uint64_t added;              /* bytes */
+    char *pending;               /* BLOCK_BYTES: of a block that is not full */
     size_t pending_bytes;
 };
+
+static void note_block(struct manifest_file *file, uint64_t offset, const void *bytes, size_t size,
+    const struct sha256 *hash)
+{
+    CADRE_ASSERT(offset % BLOCK_BYTES == 0 && offset / BLOCK_BYTES < file->block_count);
+    CADRE_ASSERT(size > 0 && size <= BLOCK_BYTES);
+    struct manifest_block *block = &file->blocks[offset / BLOCK_BYTES];
+    *block = (struct manifest_block){
+        .offset = offset, .bytes = size, .crc32c = checkpoint_crc32c(bytes, size)};
+    memcpy(block->sha256, hash->bytes, sizeof block->sha256);
+}
+
+/* A part of an object, in any thread. One of more than a block has their hashes, not its own. */
+static cadre_status see_part(void *user, uint64_t offset, const void *bytes, size_t size,
+    const struct sha256 *hash, struct cadre_error *error)
+{
+    const struct block_writer *writer = user;
+    if (size <= BLOCK_BYTES) {
+        note_block(writer->file, offset, bytes, size, hash);
+        return CADRE_OK;
+    }
+    for (size_t at = 0; at < size; at += BLOCK_BYTES) {
+        const char *from = (const char *)bytes + at;
+        size_t count = size - at < BLOCK_BYTES ? size - at : BLOCK_BYTES;
+        struct sha256 own;
+        CADRE_TRY(sha256_of(from, count, &own, error));
+        note_block(writer->file, offset + at, from, count, &own);
+    }
+    return CADRE_OK;
+}
 
 static cadre_status add_block(
     struct block_writer *writer, const char *bytes, size_t size, struct cadre_error *error)
 {
-    struct manifest_file *file = writer->file;
-    CADRE_ASSERT(size > 0);
-    CADRE_ASSERT(size <= BLOCK_BYTES);
-    CADRE_ASSERT(file->block_count <= file->bytes / BLOCK_BYTES); /* there is room for one more */
-    struct manifest_block *block = &file->blocks[file->block_count];
-    struct sha256 hash;
-    *block =
-        (struct manifest_block){.offset = (uint64_t)file->block_count * BLOCK_BYTES, .bytes = size};
+    uint64_t offset = writer->added;
     CADRE_TRY(checkpoint_file_add(&writer->out, bytes, size, error));
+    writer->added += size;
+    if (writer->whole == NULL) {
+        return CADRE_OK;
+    }
+    struct sha256 hash;
     CADRE_TRY(sha256_of(bytes, size, &hash, error));
-    memcpy(block->sha256, hash.bytes, sizeof block->sha256);
-    block->crc32c = checkpoint_crc32c(bytes, size);
-    file->block_count++;
+    note_block(writer->file, offset, bytes, size, &hash);
     return sha256_add(writer->whole, bytes, size, error);
 }
 
@@ -92,7 +123,6 @@ static cadre_status write_blocks(
     struct checkpoint_copy *copy, struct block_writer *writer, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *header = NULL;
-    struct sha256 hash = {{0}};
     size_t size = 0;
     CADRE_TRY(checkpoint_copy_header(copy, &header, &size, error));
     CADRE_TRY(checkpoint_write_add(writer, header, size, error));
@@ -103,8 +133,13 @@ static cadre_status write_blocks(
                       : add_streamed(copy, entry, writer, error));
     }
     CADRE_TRY(checkpoint_write_flush(writer, error));
-    CADRE_TRY(sha256_finish(writer->whole, &hash, error));
-    memcpy(writer->file->sha256, hash.bytes, sizeof writer->file->sha256);
+    CADRE_ASSERT(writer->added == writer->file->bytes);
+    if (writer->whole != NULL) {
+        struct sha256 hash;
+        CADRE_TRY(sha256_finish(writer->whole, &hash, error));
+        memcpy(writer->file->sha256, hash.bytes, sizeof writer->file->sha256);
+        writer->file->has_hash = true;
+    }
     return CADRE_OK;
 }
 
@@ -117,13 +152,13 @@ static cadre_status checkpoint_write_prepare(
     CADRE_TRY(checkpoint_copy_header(copy, &header, &header_bytes, error));
     checkpoint_name_write(copy->position, writer->writer, CHECKPOINT_TENSORS_NAME, file->name);
     file->bytes = header_bytes + copy->data_bytes;
-    file->blocks = calloc(file->bytes / BLOCK_BYTES + 1, sizeof *file->blocks);
+    file->block_count = (size_t)((file->bytes + BLOCK_BYTES - 1) / BLOCK_BYTES);
+    file->blocks = calloc(file->block_count + 1, sizeof *file->blocks);
     writer->pending = malloc(BLOCK_BYTES);
-    if (file->blocks == NULL || writer->pending == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the blocks of %s", file->name);
-    }
-    return sha256_open(&writer->whole, error);
+    return file->blocks != NULL && writer->pending != NULL
+               ? CADRE_OK
+               : cadre_error_set(
+                     error, CADRE_RESOURCE_EXHAUSTED, "no memory for the blocks of %s", file->name);
 }
 
 static cadre_status write_out(struct checkpoint_copy *copy, const char *folder,
@@ -135,6 +170,9 @@ static cadre_status write_out(struct checkpoint_copy *copy, const char *folder,
     checkpoint_name_start(copy->position, start);
     CADRE_TRY(checkpoint_file_begin(&writer->out, folder, writer->file->name, error));
     writer->out.replaced = start; /* of all writers */
+    if (!checkpoint_file_watch(&writer->out, see_part, writer)) {
+        CADRE_TRY(sha256_open(&writer->whole, error));
+    }
     CADRE_TRY(write_blocks(copy, writer, error));
     CADRE_TRY(checkpoint_file_settle(&writer->out, error));
     /* A manifest of that name is not of these tensors. On a full disk it stays. */

@@ -13,6 +13,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
+#include "common/checkpoint/content.h"
 #include "worker/library/device/memory_hash.h"
 #include "worker/library/runtime/state/checkpoint/checkpointer.h"
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
@@ -127,7 +128,7 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
         return no_memory(error);
     }
     manifest->root = json_pack("{s:s, s:i, s:o, s:o, s:o, s:s, s:b, s:o, s:o}", "format",
-        "cadre-checkpoint", "version", 1, "position",
+        "cadre-checkpoint", "version", CHECKPOINT_VERSION, "position",
         manifest_number(restored ? checkpointer->restored_at : position), "generation",
         manifest_number(strategy->roster.generation.number), "job",
         manifest_number(strategy->environment->job), "run", checkpointer->run, "restored",
@@ -146,8 +147,8 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
     return CADRE_OK;
 }
 
-cadre_status manifest_plain_make(const struct manifest_plain *plain, struct manifest **ret_manifest,
-    struct cadre_error *error)
+cadre_status manifest_plain_make(
+    const struct manifest_plain *plain, struct manifest **ret_manifest, struct cadre_error *error)
 {
     CADRE_ASSERT(plain->tasks > 0);
     struct manifest *manifest = calloc(1, sizeof *manifest);
@@ -156,10 +157,10 @@ cadre_status manifest_plain_make(const struct manifest_plain *plain, struct mani
         return no_memory(error);
     }
     manifest->root = json_pack("{s:s, s:i, s:o, s:o, s:o, s:s, s:b, s:[], s:{}, s:{}, s:{s:i}}",
-        "format", "cadre-checkpoint", "version", 1, "position", manifest_number(plain->position),
-        "generation", manifest_number(plain->generation), "job", manifest_number(plain->job), "run",
-        plain->run, "restored", 0, "streams", "strings", "variables", "plain", "tasks",
-        (int)plain->tasks);
+        "format", "cadre-checkpoint", "version", CHECKPOINT_VERSION, "position",
+        manifest_number(plain->position), "generation", manifest_number(plain->generation), "job",
+        manifest_number(plain->job), "run", plain->run, "restored", 0, "streams", "strings",
+        "variables", "plain", "tasks", (int)plain->tasks);
     if (manifest->root == NULL) {
         manifest_free(manifest);
         return no_memory(error);
@@ -182,9 +183,12 @@ static int add_file(json_t *root, const struct manifest_file *file)
             json_pack("{s:o, s:o, s:s, s:o}", "offset", manifest_number(block->offset), "bytes",
                 manifest_number(block->bytes), "crc32c", crc, "sha256", hash_of(block->sha256)));
     }
-    failed |= json_object_set_new(root, "file",
-        json_pack("{s:s, s:o, s:o}", "name", file->name, "bytes", manifest_number(file->bytes),
-            "sha256", hash_of(file->sha256)));
+    json_t *facts =
+        json_pack("{s:s, s:o}", "name", file->name, "bytes", manifest_number(file->bytes));
+    if (file->has_hash) {
+        failed |= json_object_set_new(facts, "sha256", hash_of(file->sha256));
+    }
+    failed |= json_object_set_new(root, "file", facts);
     failed |= json_object_set_new(root, "blocks", blocks);
     return failed;
 }

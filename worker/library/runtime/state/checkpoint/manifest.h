@@ -2,15 +2,16 @@
  * The text beside the tensors: JSON. In a checkpoint it is the manifest; in a state sync the same
  * text is sent before the tensors.
  *
- *     {"format": "cadre-checkpoint", "version": 1, "position": 120, "generation": 3,
+ *     {"format": "cadre-checkpoint", "version": 2, "position": 120, "generation": 3,
  *      "job": 7, "run": "5f2c...",
  *      "restored": false, "place": 2,
  *      "streams": [{"name": "train", "stream": 1, "epochs_begun": 2, "applied": 40, "steps": 80,
  *                   "open": true, "serial": 7, "feed": {...}}],
  *      "strings": {"vocabulary": ["a", "b"]}, "variables": {...},
  *      "hash": "xxh3-chunks-65536", "digest": "8c3f0d5b9a7e6142", "hashes": {"w": "00c4...",
- * "vocabulary": "91b2..."}, "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256":
- * "..."}, "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
+ * "vocabulary": "91b2..."}, "file": {"name": "checkpoint-120.safetensors", "bytes": 1234,
+ * "sha256": "..."}, "blocks": [{"offset": 0, "bytes": 8388608, "crc32c": "89abcdef", "sha256":
+ * "..."}]}
  *
  * `variables`: their descriptions, for a program that has not created all of them
  * (manifest_variables.h). `digest` and `hashes` (state_hash.h) are those of the state that was
@@ -46,6 +47,7 @@ struct manifest_block {
 struct manifest_file {
     char name[LIMIT_FILE_NAME_BYTES];
     uint64_t bytes;
+    bool has_hash; /* none in a store, where blocks are what is read and checked */
     uint8_t sha256[LIMIT_SHA256_BYTES];
     struct manifest_block *blocks; /* owned */
     size_t block_count;
@@ -83,8 +85,8 @@ struct manifest_plain {
     const char *run;
 };
 /* The manifest of such a state, for manifest_text; *ret_manifest is the caller's to free. */
-cadre_status manifest_plain_make(const struct manifest_plain *plain, struct manifest **ret_manifest,
-    struct cadre_error *error);
+cadre_status manifest_plain_make(
+    const struct manifest_plain *plain, struct manifest **ret_manifest, struct cadre_error *error);
 
 /* Sets the hash of the tensor `name`; of NULL the digest of all. The newest counts. False:
  * no memory. */

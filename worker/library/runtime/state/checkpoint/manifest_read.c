@@ -245,6 +245,7 @@ static cadre_status read_file(const json_t *root, const char *text, size_t bytes
         return status;
     }
     memcpy(file->name, content.file_name, sizeof file->name);
+    file->has_hash = content.has_file_hash;
     memcpy(file->sha256, content.file_sha256, sizeof file->sha256);
     file->bytes = content.file_bytes;
     file->block_count = content.block_count;
@@ -271,8 +272,10 @@ static cadre_status read_head(
     if (format == NULL || strcmp(format, "cadre-checkpoint") != 0) {
         return manifest_read_malformed(error, "\"format\" is not \"cadre-checkpoint\"");
     }
-    if (!manifest_read_number(root, "version", &version) || version != 1) {
-        return manifest_read_malformed(error, "its \"version\" is not 1: a newer Cadre wrote it");
+    if (!manifest_read_number(root, "version", &version) || version < CHECKPOINT_VERSION_OLDEST ||
+        version > CHECKPOINT_VERSION) {
+        return manifest_read_malformed(
+            error, "its \"version\" is not 1 or 2: a newer Cadre wrote it");
     }
     if (!manifest_read_count(root, "position", &content->position)) {
         return manifest_read_malformed(error, "\"position\" is no count of steps");

@@ -123,6 +123,14 @@ cadre_status checkpoint_file_begin(
     return format_checkpoint_file_begin(file, error);
 }
 
+bool checkpoint_file_watch(struct checkpoint_file *file, storage_part_seen *seen, void *user)
+{
+    if (file->upload != NULL) {
+        storage_writer_watch(file->upload, seen, user);
+    }
+    return file->upload != NULL;
+}
+
 cadre_status checkpoint_file_add(
     struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error)
 {

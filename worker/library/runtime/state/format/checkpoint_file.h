@@ -6,12 +6,12 @@
 #ifndef CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
 #define CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
-
-struct storage_writer;
+#include "common/storage/writer.h"
 
 /* Temporary files are called "<prefix><name>.<6 characters>". */
 #define CHECKPOINT_FILE_PREFIX "."
@@ -30,6 +30,9 @@ struct checkpoint_file {
 /* Makes the temporary file; `name` is its final name in the folder. Drop it in any case. */
 cadre_status checkpoint_file_begin(
     struct checkpoint_file *file, const char *folder, const char *name, struct cadre_error *error);
+/* Before bytes are added: `seen` is called for the parts of an object, until checkpoint_file_end()
+ * returns. False: it is a file, and the caller hashes what it adds. */
+bool checkpoint_file_watch(struct checkpoint_file *file, storage_part_seen *seen, void *user);
 /* Appends bytes. */
 cadre_status checkpoint_file_add(
     struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error);
