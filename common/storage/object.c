@@ -275,7 +275,24 @@ static cadre_status check_range(
         range->text);
 }
 
-static struct s3_ask ask_range(struct range *range, void *to, size_t bytes)
+/* Where bytes go: one place, or with `pieces` several of `piece_bytes`, the last one as long as is
+ * left. */
+struct target {
+    char *to;
+    void *const *pieces;
+    size_t piece_bytes;
+};
+
+static struct target target_behind(const struct target *target, size_t bytes)
+{
+    if (target->pieces == NULL) {
+        return (struct target){.to = target->to + bytes};
+    }
+    void *const *pieces = target->pieces + bytes / target->piece_bytes;
+    return (struct target){.to = pieces[0], .pieces = pieces, .piece_bytes = target->piece_bytes};
+}
+
+static struct s3_ask ask_range(struct range *range, struct target target, size_t bytes)
 {
     const struct storage_object *object = range->object;
     struct s3_ask ask = ask_of(object, S3_GET_OBJECT);
@@ -285,16 +302,18 @@ static struct s3_ask ask_range(struct range *range, void *to, size_t bytes)
     range->headers[1] = (struct s3_pair){"If-Match", object->info.version};
     ask.headers = range->headers;
     ask.header_count = has_strong_version(object) ? 2 : 1;
-    ask.to = to;
+    ask.to = target.to;
     ask.to_bytes = bytes;
+    ask.to_pieces = target.pieces;
+    ask.piece_bytes = target.piece_bytes;
     ask.check = check_range;
     ask.user = range;
     ask.may_hedge = has_strong_version(object);
     return ask;
 }
 
-static cadre_status read_ranges(const struct storage_object *object, uint64_t offset, char *to,
-    size_t bytes, struct cadre_error *error)
+static cadre_status read_ranges(const struct storage_object *object, uint64_t offset,
+    const struct target *target, size_t bytes, struct cadre_error *error)
 {
     size_t count = (bytes + RANGE_BYTES - 1) / RANGE_BYTES;
     struct range one_range;
@@ -313,7 +332,7 @@ static cadre_status read_ranges(const struct storage_object *object, uint64_t of
             size_t begin = i * RANGE_BYTES;
             size_t size = bytes - begin < RANGE_BYTES ? bytes - begin : RANGE_BYTES;
             ranges[i] = (struct range){.object = object, .offset = offset + begin};
-            asks[i] = ask_range(&ranges[i], to + begin, size);
+            asks[i] = ask_range(&ranges[i], target_behind(target, begin), size);
         }
         status = s3_run(object->session, asks, count, error);
         for (size_t i = 0; i < count; i++) {
@@ -327,18 +346,43 @@ static cadre_status read_ranges(const struct storage_object *object, uint64_t of
     return status;
 }
 
+static cadre_status check_inside(
+    const struct storage_object *object, uint64_t offset, size_t bytes, struct cadre_error *error)
+{
+    uint64_t size = object->info.bytes;
+    return offset <= size && bytes <= size - offset
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_OUT_OF_RANGE,
+                     "%s has %" PRIu64 " bytes; there are no %zu bytes at %" PRIu64, object->shown,
+                     size, bytes, offset);
+}
+
 cadre_status storage_read(const struct storage_object *object, uint64_t offset, void *to,
     size_t bytes, struct cadre_error *error)
 {
-    uint64_t size = object->info.bytes;
-    if (offset > size || bytes > size - offset) {
-        return cadre_error_set(error, CADRE_OUT_OF_RANGE,
-            "%s has %" PRIu64 " bytes; there are no %zu bytes at %" PRIu64, object->shown, size,
-            bytes, offset);
-    }
+    CADRE_TRY(check_inside(object, offset, bytes, error));
     if (bytes == 0) {
         return CADRE_OK;
     }
-    return object->session == NULL ? files_read(object->fd, object->path, offset, to, bytes, error)
-                                   : read_ranges(object, offset, to, bytes, error);
+    return object->session == NULL
+               ? files_read(object->fd, object->path, offset, to, bytes, error)
+               : read_ranges(object, offset, &(struct target){.to = to}, bytes, error);
+}
+
+cadre_status storage_read_pieces(const struct storage_object *object, uint64_t offset,
+    void *const pieces[], size_t piece_bytes, size_t bytes, struct cadre_error *error)
+{
+    CADRE_ASSERT(piece_bytes > 0 && RANGE_BYTES % piece_bytes == 0);
+    CADRE_TRY(check_inside(object, offset, bytes, error));
+    if (object->session != NULL && bytes > 0) {
+        const struct target target = {
+            .to = pieces[0], .pieces = pieces, .piece_bytes = piece_bytes};
+        return read_ranges(object, offset, &target, bytes, error);
+    }
+    for (size_t at = 0; at < bytes; at += piece_bytes) {
+        size_t count = bytes - at < piece_bytes ? bytes - at : piece_bytes;
+        CADRE_TRY(files_read(
+            object->fd, object->path, offset + at, pieces[at / piece_bytes], count, error));
+    }
+    return CADRE_OK;
 }

@@ -105,6 +105,10 @@ const char *storage_path_of(const struct storage_object *object);
  * another object now, or a file was cut short. Any number of threads at a time. */
 cadre_status storage_read(const struct storage_object *object, uint64_t offset, void *to,
     size_t bytes, struct cadre_error *error);
+/* The same to several places: `piece_bytes` to each of `pieces` in turn, which is a power of two of
+ * 8 MiB at most; the last one may get fewer. */
+cadre_status storage_read_pieces(const struct storage_object *object, uint64_t offset,
+    void *const pieces[], size_t piece_bytes, size_t bytes, struct cadre_error *error);
 /* NULL is allowed. */
 void storage_close(struct storage_object *object);
 

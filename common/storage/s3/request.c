@@ -84,6 +84,8 @@ static cadre_status send_attempt(struct s3_session *session, const struct s3_ask
         .stall_us = ask->is_slow ? 0 : session->stall_us,
         .to = ask->to,
         .to_bytes = ask->to_bytes,
+        .to_pieces = ask->to_pieces,
+        .piece_bytes = ask->piece_bytes,
         .is_wanted = is_wanted,
         .user = (void *)(uintptr_t)ask,
         .limit_bytes = ask->limit_bytes != 0 ? ask->limit_bytes : S3_ERROR_BYTES_MAX,

@@ -28,6 +28,8 @@ struct s3_ask {
      * memory, up to `limit_bytes`. */
     void *to;
     size_t to_bytes;
+    void *const *to_pieces; /* and `piece_bytes`: as in http.h */
+    size_t piece_bytes;
     size_t limit_bytes;
     /* What else an answer with status 2xx must be, before its body is read; NULL: nothing.
      * UNAVAILABLE: it is to be asked for again. */

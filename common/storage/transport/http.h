@@ -71,6 +71,10 @@ struct http_request {
      * status and headers; it has `to_bytes` bytes, or with `to_most` no more than these. */
     void *to;
     size_t to_bytes;
+    /* NULL, or where the body goes in pieces of `piece_bytes`, of which the last may be shorter;
+     * `to` is the first of them. */
+    void *const *to_pieces;
+    size_t piece_bytes;
     bool to_most;
     bool (*is_wanted)(void *user, const struct http_answer *answer); /* NULL: all are */
     void *user;

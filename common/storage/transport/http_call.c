@@ -120,6 +120,20 @@ static void choose_sink(struct http_call *call)
     call->sink = wanted ? HTTP_SINK_CALLER : HTTP_SINK_MEMORY;
 }
 
+/* Where the next bytes of the body go, and how many. */
+static char *next_room(const struct http_call *call, size_t *ret_room)
+{
+    const struct http_request *request = &call->request;
+    size_t done = call->answer.to_bytes;
+    if (request->to_pieces == NULL) {
+        *ret_room = request->to_bytes - done;
+        return (char *)request->to + done;
+    }
+    size_t inside = done % request->piece_bytes;
+    *ret_room = request->piece_bytes - inside;
+    return (char *)request->to_pieces[done / request->piece_bytes] + inside;
+}
+
 static bool body_to_caller(struct http_call *call, const char *bytes, size_t size)
 {
     struct http_answer *answer = &call->answer;
@@ -127,8 +141,15 @@ static bool body_to_caller(struct http_call *call, const char *bytes, size_t siz
         call->cause = HTTP_TOO_LONG;
         return false;
     }
-    memcpy((char *)call->request.to + answer->to_bytes, bytes, size);
-    answer->to_bytes += size;
+    while (size > 0) {
+        size_t room = 0;
+        char *to = next_room(call, &room);
+        size_t count = size < room ? size : room;
+        memcpy(to, bytes, count);
+        answer->to_bytes += count;
+        bytes += count;
+        size -= count;
+    }
     return true;
 }
 

@@ -274,6 +274,9 @@ static void take_connection(int listener)
         return;
     }
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    /* BBR, which some machines have set, sends what it has measured of a connection, and no more:
+     * on one without a delay that is by chance. */
+    setsockopt(connection->fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", sizeof "cubic" - 1);
     wait_for(connection, EPOLLIN, EPOLL_CTL_ADD);
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "common/storage/upload.h"
 
 #define OBJECTS_MAX 4096
@@ -271,6 +273,19 @@ cadre_status storage_read(const struct storage_object *object, uint64_t offset, 
     }
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+cadre_status storage_read_pieces(const struct storage_object *object, uint64_t offset,
+    void *const pieces[], size_t piece_bytes, size_t bytes, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *all = malloc(bytes + 1);
+    CADRE_ASSERT(all != NULL);
+    CADRE_TRY(storage_read(object, offset, all, bytes, error));
+    for (size_t at = 0; at < bytes; at += piece_bytes) {
+        memcpy(pieces[at / piece_bytes], all + at,
+            bytes - at < piece_bytes ? bytes - at : piece_bytes);
+    }
+    return CADRE_OK;
 }
 
 void storage_close(struct storage_object *object)

@@ -35,15 +35,20 @@ static void object_fetch_notify(struct object *object, uint64_t first, uint64_t 
     pthread_cond_broadcast(&object_changed);
 }
 
-cadre_status object_fetch_bytes(
-    const struct object *object, uint64_t offset, void *to, size_t bytes, struct cadre_error *error)
+/* OUT_OF_RANGE would be the end of the data for those who read records. */
+static cadre_status explain(
+    const struct object *object, cadre_status status, struct cadre_error *error)
 {
-    cadre_status status = storage_read(object->storage, offset, to, bytes, error);
-    /* OUT_OF_RANGE would be the end of the data for those who read records. */
     return status != CADRE_OUT_OF_RANGE
                ? status
                : cadre_error_wrap(error, CADRE_DATA_LOSS,
                      "%s is shorter than it was when it was opened", object->path);
+}
+
+cadre_status object_fetch_bytes(
+    const struct object *object, uint64_t offset, void *to, size_t bytes, struct cadre_error *error)
+{
+    return explain(object, storage_read(object->storage, offset, to, bytes, error), error);
 }
 
 static size_t bytes_of(const struct object *object, uint64_t first, uint64_t count)
@@ -62,15 +67,20 @@ static void mark_on_disk(const struct object *object, uint64_t number)
 static cadre_status object_fetch_remote(
     const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
 {
-    char *to = object->memory + first * OBJECT_BLOCK_BYTES;
+    void *pieces[AHEAD_RUN_MAX];
     if (count == 0) {
         return CADRE_OK;
     }
-    CADRE_TRY(object_fetch_bytes(
-        object, first * OBJECT_BLOCK_BYTES, to, bytes_of(object, first, count), error));
+    CADRE_ASSERT(count <= AHEAD_RUN_MAX);
     for (uint64_t i = 0; i < count; i++) {
-        if (disk_cache_write(&object->disk, first + i, to + i * OBJECT_BLOCK_BYTES,
-                bytes_of(object, first + i, 1))) {
+        pieces[i] = object_block_bytes(&object->blocks[first + i]);
+    }
+    CADRE_TRY(explain(object,
+        storage_read_pieces(object->storage, first * OBJECT_BLOCK_BYTES, pieces, OBJECT_BLOCK_BYTES,
+            bytes_of(object, first, count), error),
+        error));
+    for (uint64_t i = 0; i < count; i++) {
+        if (disk_cache_write(&object->disk, first + i, pieces[i], bytes_of(object, first + i, 1))) {
             mark_on_disk(object, first + i);
         }
     }
@@ -83,7 +93,7 @@ static cadre_status object_fetch_blocks(
 {
     uint64_t missing = 0; /* before block i */
     for (uint64_t i = 0; i < count; i++) {
-        char *to = object->memory + (first + i) * OBJECT_BLOCK_BYTES;
+        char *to = object_block_bytes(&object->blocks[first + i]);
         if (disk_cache_read(&object->disk, first + i, to, bytes_of(object, first + i, 1),
                 &object->blocks[first + i].checked)) {
             CADRE_TRY(object_fetch_remote(object, first + i - missing, missing, error));

@@ -20,15 +20,15 @@
 #define LIMIT_MIB_MAX ((uint64_t)1 << 20)
 #define LIMIT_MIB_MIN 8
 
-/* Mappings that all objects have at most: a part of those that Linux lets a process have. */
-#define MAPPINGS_MAX 8192
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 pthread_mutex_t object_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t object_changed = PTHREAD_COND_INITIALIZER;
 
 static struct block_clock block_clock; /* under the lock, as is all of this */
 static bool prepared;
-static uint32_t mappings;
+static char *pool; /* a place of OBJECT_BLOCK_BYTES for each slot */
+static size_t pool_bytes;
 static _Atomic uint64_t blocks_limit;
 static _Atomic uint64_t blocks_held;
 
@@ -53,6 +53,34 @@ static cadre_status read_variable(uint64_t *ret_bytes, struct cadre_error *error
     return CADRE_OK;
 }
 
+static void free_pool(void)
+{
+    if (pool != NULL) {
+        munmap(pool, pool_bytes);
+    }
+    pool = NULL;
+}
+
+/* Address space; its pages come as they are used. */
+static cadre_status make_pool(uint64_t bytes, struct cadre_error *error)
+{
+    free_pool();
+    void *memory = fault_point("input.object-map")
+                       ? MAP_FAILED
+                       : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no address space for the %llu MiB that objects may take in memory; set " VARIABLE
+            " to less",
+            (unsigned long long)(bytes / MIB));
+    }
+    (void)madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* fewer faults; also right without */
+    pool = memory;
+    pool_bytes = (size_t)bytes;
+    return CADRE_OK;
+}
+
 static cadre_status set_up_clock(uint64_t bytes, struct cadre_error *error)
 {
     uint64_t count = bytes / OBJECT_BLOCK_BYTES;
@@ -61,6 +89,11 @@ static cadre_status set_up_clock(uint64_t bytes, struct cadre_error *error)
     if (slots == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the list of blocks of objects");
+    }
+    cadre_status status = make_pool(count * OBJECT_BLOCK_BYTES, error);
+    if (status != CADRE_OK) {
+        free(slots);
+        return status;
     }
     free(block_clock.slots);
     block_clock_init(&block_clock, slots, (uint32_t)count);
@@ -127,13 +160,10 @@ struct object *object_new(const char *path, struct storage_object *storage)
     return object;
 }
 
-/* The block is empty: its pages go back to the system. */
-static void give_pages(struct object *object, uint64_t number)
+char *object_block_bytes(const struct object_block *block)
 {
-    uint64_t offset = number * OBJECT_BLOCK_BYTES;
-    uint64_t left = object->bytes - offset;
-    (void)madvise(object->memory + offset,
-        left < OBJECT_BLOCK_BYTES ? (size_t)left : OBJECT_BLOCK_BYTES, MADV_DONTNEED);
+    return pool +
+           (size_t)atomic_load_explicit(&block->slot, memory_order_relaxed) * OBJECT_BLOCK_BYTES;
 }
 
 static enum block_answer evict_block(void *owner, uint64_t number)
@@ -152,40 +182,19 @@ static enum block_answer evict_block(void *owner, uint64_t number)
             word - BLOCK_READY + BLOCK_EMPTY, memory_order_acq_rel, memory_order_relaxed)) {
         return BLOCK_BUSY;
     }
-    give_pages(object, number);
     atomic_fetch_sub_explicit(&blocks_held, 1, memory_order_relaxed);
     return BLOCK_EVICTED;
-}
-
-/* Address space for all of the object. */
-static bool reserve_memory(struct object *object)
-{
-    if (object->memory == NULL && !object->unreservable) {
-        void *memory = mappings == MAPPINGS_MAX || fault_point("input.object-map")
-                           ? MAP_FAILED
-                           : mmap(NULL, (size_t)object->bytes, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        object->unreservable = memory == MAP_FAILED;
-        if (memory != MAP_FAILED) {
-            mappings++;
-            object->memory = memory;
-        }
-    }
-    return object->memory != NULL;
 }
 
 bool object_block_claim(struct object *object, uint64_t number)
 {
     struct object_block *block = &object->blocks[number];
     CADRE_ASSERT((atomic_load(&block->word) & BLOCK_STATES) == BLOCK_EMPTY);
-    if (!reserve_memory(object)) {
-        return false;
-    }
     uint32_t slot = block_clock_take(&block_clock, object, number, evict_block);
     if (slot == BLOCK_CLOCK_NONE) {
         return false;
     }
-    block->slot = slot;
+    atomic_store_explicit(&block->slot, slot, memory_order_relaxed);
     atomic_fetch_add_explicit(&block->word, BLOCK_FILLING - BLOCK_EMPTY, memory_order_relaxed);
     atomic_fetch_add_explicit(&blocks_held, 1, memory_order_relaxed);
     return true;
@@ -201,7 +210,6 @@ void object_block_filled(struct object *object, uint64_t number, bool ready)
         atomic_fetch_add_explicit(&block->word, BLOCK_READY - BLOCK_FILLING, memory_order_release);
         return;
     }
-    give_pages(object, number);
     block_clock_give(&block_clock, block->slot);
     atomic_fetch_sub_explicit(&block->word, BLOCK_FILLING - BLOCK_EMPTY, memory_order_relaxed);
     atomic_fetch_sub_explicit(&blocks_held, 1, memory_order_relaxed);
@@ -214,16 +222,12 @@ void object_unreference(struct object *object)
         return;
     }
     CADRE_ASSERT(!object->in_table && object->users == 0 && object->fetches == NULL);
-    for (uint64_t i = 0; object->memory != NULL && i < object->block_count; i++) {
+    for (uint64_t i = 0; i < object->block_count; i++) {
         if ((atomic_load_explicit(&object->blocks[i].word, memory_order_acquire) & BLOCK_STATES) ==
             BLOCK_READY) {
             block_clock_give(&block_clock, object->blocks[i].slot);
             atomic_fetch_sub_explicit(&blocks_held, 1, memory_order_relaxed);
         }
-    }
-    if (object->memory != NULL) {
-        munmap(object->memory, (size_t)object->bytes);
-        mappings--;
     }
     storage_close(object->storage);
     free(object->blocks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory of all objects, inside this folder: which blocks are where. Each object has address
- * space for all of its bytes, so that a block in memory is found without a lock; the pages of a
- * block that makes room go back to the system. */
+ * The memory of all objects, inside this folder: which blocks are where. It is one range of the
+ * budget's size, of which each slot of the clock is the place of one block; pages are used from its
+ * start on, and stay. A block in memory is found without a lock. */
 #ifndef CADRE_WORKER_INPUT_OBJECTS_OBJECT_MEMORY_H
 #define CADRE_WORKER_INPUT_OBJECTS_OBJECT_MEMORY_H
 
@@ -25,7 +25,7 @@ enum block_state { BLOCK_EMPTY = 0, BLOCK_FILLING = 1, BLOCK_READY = 2, BLOCK_ST
 
 struct object_block {
     _Atomic uint32_t word;
-    uint32_t slot; /* of the clock, unless it is empty */
+    _Atomic uint32_t slot; /* of the clock, unless it is empty */
     disk_checked checked;
 };
 
@@ -54,9 +54,7 @@ struct object {
     uint64_t bytes;
     uint64_t block_count;
     struct object_block *blocks;
-    char *memory; /* address space, once a block was asked for; NULL: there is none */
     /* Under the lock. */
-    bool unreservable;   /* no address space can be had */
     uint32_t references; /* of the table, of those who opened it, of fetches */
     uint32_t users;      /* who opened it */
     bool in_table;
@@ -82,6 +80,9 @@ void object_memory_set_limit(uint64_t bytes);
 /* Blocks that the budget has room for, and that are held now. Any thread. */
 uint64_t object_memory_limit(void);
 uint64_t object_memory_held(void);
+
+/* Where the block's bytes are: of one that is being filled, or is ready and pinned. */
+char *object_block_bytes(const struct object_block *block);
 
 /* Takes the looked-up object over, with its storage; NULL: no memory, and nothing is taken. One
  * reference, the caller's. */

@@ -25,7 +25,7 @@ static bool copy_ready(struct object *object, uint64_t offset, void *to, size_t 
     uint32_t word = atomic_fetch_add_explicit(&block->word, BLOCK_PIN, memory_order_acquire);
     bool ready = (word & BLOCK_STATES) == BLOCK_READY;
     if (ready) {
-        memcpy(to, object->memory + offset, bytes);
+        memcpy(to, object_block_bytes(block) + offset % OBJECT_BLOCK_BYTES, bytes);
         if ((word & BLOCK_USED) == 0) {
             atomic_fetch_or_explicit(&block->word, BLOCK_USED, memory_order_relaxed);
         }
@@ -111,9 +111,12 @@ void object_ask(struct object *object, uint64_t offset, uint64_t bytes)
 void object_prefetch(const struct object *object, uint64_t offset, uint64_t bytes)
 {
     if (offset < object->bytes && is_ready(object, block_of(offset))) {
+        /* It may go meanwhile: these are other bytes then, of memory that is there. */
+        const char *bytes_at =
+            object_block_bytes(&object->blocks[block_of(offset)]) + offset % OBJECT_BLOCK_BYTES;
         uint64_t end = bytes < PREFETCH_BYTES_MAX ? bytes : PREFETCH_BYTES_MAX;
         for (uint64_t i = 0; i < end; i += CACHE_LINE) {
-            __builtin_prefetch(object->memory + offset + i);
+            __builtin_prefetch(bytes_at + i);
         }
     }
 }
@@ -168,7 +171,9 @@ cadre_status object_read_pieces(
     }
     for (size_t i = 0; i < count; i++) {
         if (pinned[i] != NULL) {
-            memcpy(pieces[i].to, pieces[i].object->memory + pieces[i].offset, pieces[i].bytes);
+            memcpy(pieces[i].to,
+                object_block_bytes(pinned[i]) + pieces[i].offset % OBJECT_BLOCK_BYTES,
+                pieces[i].bytes);
         }
     }
     for (size_t i = 0; i < count; i++) {
