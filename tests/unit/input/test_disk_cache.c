@@ -21,6 +21,7 @@
 #include "worker/library/input/objects/disk_cache_index.h"
 #include "worker/library/input/objects/disk_cache_space.h"
 #include "worker/library/input/objects/object.h"
+#include "worker/library/input/objects/object_fetch.h"
 #include "worker/library/input/objects/object_memory.h"
 
 #define HEAD    96 /* bytes of a file before those of the block */
@@ -447,6 +448,45 @@ static void here_and_there(void **state)
     free(bytes);
 }
 
+static bool last_stays_on_disk(void *object)
+{
+    return object_fetch_stays_on_disk(object, 40);
+}
+
+/* What an earlier process left on the disk is known when the object is opened. While the disk keeps
+ * readers waiting it is read to memory, ahead of them. */
+static void left_by_another_process(void **state)
+{
+    (void)state;
+    size_t size = 40 * OBJECT_BLOCK_BYTES + 5;
+    char *bytes = calloc(1, size);
+    char to[300];
+    struct object *object = NULL;
+    struct cadre_error error = {0};
+    assert_true(test_wait(nothing_held, NULL, WAIT_US));
+    object_memory_set_limit(8 * OBJECT_BLOCK_BYTES);
+    fake_storage_set(PATH, bytes, size);
+    read_all(bytes, size);
+    assert_true(test_wait(nothing_held, NULL, WAIT_US));
+    fake_storage_clear_counts();
+    ASSERT_OK(object_open(PATH, &object, &error));
+    assert_false(object_fetch_stays_on_disk(object, 20)); /* there is room */
+    for (size_t i = 0; i < 8; i++) {
+        ASSERT_OK(object_read(object, i * OBJECT_BLOCK_BYTES, to, sizeof to, &error));
+    }
+    assert_int_equal(object_memory_held(), 8);
+    assert_true(test_wait(last_stays_on_disk, object, WAIT_US)); /* it may have been slow */
+    assert_true(object_fetch_stays_on_disk(object, 20));
+    fault_arm("input.disk-slow", 1);
+    ASSERT_OK(object_read(object, 20 * OBJECT_BLOCK_BYTES, to, sizeof to, &error));
+    assert_true(fault_disarm());
+    assert_false(object_fetch_stays_on_disk(object, 21));
+    ASSERT_OK(object_read(object, 21 * OBJECT_BLOCK_BYTES, to, sizeof to, &error));
+    assert_int_equal(fake_storage_counts().reads, 0);
+    object_close(object);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup(settings, setup),
         cmocka_unit_test_setup(a_second_epoch, setup),
         cmocka_unit_test_setup(here_and_there, setup),
+        cmocka_unit_test_setup(left_by_another_process, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -453,6 +453,10 @@ static void settings(void **state)
     assert_int_equal(object_memory_limit() * BLOCK, 20 << 20);
     unsetenv("CADRE_OBJECT_MEMORY_MIB");
     object_memory_set_limit(0);
+    fault_arm("input.object-map", 1);
+    assert_int_equal(object_open(PATH, &object, &error), CADRE_RESOURCE_EXHAUSTED);
+    assert_true(fault_disarm());
+    assert_non_null(strstr(error.text, "set CADRE_OBJECT_MEMORY_MIB to less"));
     object_close(open_object(PATH));
     assert_true(object_memory_limit() * BLOCK <= (1 << 30));
     assert_int_equal(object_open("s3://bucket", &object, &error), CADRE_INVALID_ARGUMENT);

@@ -3,6 +3,7 @@
  * within a minute: reading one sets it. */
 #include "worker/library/input/objects/disk_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -251,6 +252,28 @@ static int open_block(const struct disk_cache_key *key, uint64_t number, char pa
         return -1;
     }
     return fd;
+}
+
+void disk_cache_list(
+    const struct disk_cache_key *key, void (*each)(void *user, uint64_t number), void *user)
+{
+    char path[PATH_BYTES];
+    DIR *blocks = NULL;
+    if (key->text[0] != '\0') {
+        snprintf(path, sizeof path, "%s/%s", folder, key->text);
+        blocks = opendir(path);
+    }
+    const struct dirent *entry = NULL;
+    while (blocks != NULL && (entry = readdir(blocks)) != NULL) {
+        char *end = NULL;
+        uint64_t number = strtoull(entry->d_name, &end, 10);
+        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && *end == '\0') {
+            each(user, number);
+        }
+    }
+    if (blocks != NULL) {
+        closedir(blocks);
+    }
 }
 
 static bool read_head(

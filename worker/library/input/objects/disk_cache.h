@@ -36,6 +36,10 @@ void disk_cache_reset(void);
 void disk_cache_key_make(
     const char *path, const char *version, uint64_t bytes, struct disk_cache_key *ret_key);
 
+/* Calls `each` for the numbers of the object's blocks that are there, in no order. */
+void disk_cache_list(
+    const struct disk_cache_key *key, void (*each)(void *user, uint64_t number), void *user);
+
 /* What a block has at most. */
 #define DISK_BLOCK_BYTES ((size_t)256 << 10)
 

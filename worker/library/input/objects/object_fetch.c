@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "worker/library/input/objects/object.h"
@@ -13,11 +14,35 @@ static enum block_state state_of(const struct object *object, uint64_t number)
     return atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed) & BLOCK_STATES;
 }
 
+/* A block in the system's own cache takes some tens of microseconds. */
+#define DISK_SLOW_US  UINT64_C(1000)
+#define DISK_PAUSE_US CADRE_US_PER_S
+
+static atomic_uint_fast64_t disk_slow_until_us; /* 0: it is not slow */
+
+void object_fetch_waited(uint64_t us)
+{
+    if (us > DISK_SLOW_US || fault_point("input.disk-slow")) {
+        atomic_store_explicit(
+            &disk_slow_until_us, clock_monotonic_us() + DISK_PAUSE_US, memory_order_relaxed);
+    }
+}
+
+static bool disk_is_slow(void)
+{
+    uint64_t until_us = atomic_load_explicit(&disk_slow_until_us, memory_order_relaxed);
+    if (until_us == 0 || clock_monotonic_us() < until_us) {
+        return until_us != 0;
+    }
+    atomic_store_explicit(&disk_slow_until_us, 0, memory_order_relaxed);
+    return false;
+}
+
 bool object_fetch_stays_on_disk(const struct object *object, uint64_t number)
 {
     uint32_t word = atomic_load_explicit(&object->blocks[number].word, memory_order_relaxed);
     return (word & BLOCK_ON_DISK) != 0 && (word & BLOCK_STATES) == BLOCK_EMPTY &&
-           object_memory_held() >= object_memory_limit();
+           object_memory_held() >= object_memory_limit() && !disk_is_slow();
 }
 
 /* What was read ahead and failed is an error of those who wait for it, and of no one else. */
@@ -61,6 +86,21 @@ static size_t bytes_of(const struct object *object, uint64_t first, uint64_t cou
 static void mark_on_disk(const struct object *object, uint64_t number)
 {
     atomic_fetch_or_explicit(&object->blocks[number].word, BLOCK_ON_DISK, memory_order_relaxed);
+}
+
+static void note_on_disk(void *user, uint64_t number)
+{
+    const struct object *object = user;
+    if (number < object->block_count) {
+        mark_on_disk(object, number);
+    }
+}
+
+void object_fetch_look(struct object *object)
+{
+    if (!atomic_exchange(&object->looked, true)) {
+        disk_cache_list(&object->disk, note_on_disk, object);
+    }
 }
 
 /* From the store, and to the disk. */

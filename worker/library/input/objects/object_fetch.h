@@ -8,8 +8,14 @@
 
 /* Whether a block is on the disk, and in memory it would make another one go: then it is read from
  * there, past memory. So what is in memory stays there, when more than that is read again and again
- * in order. Without the lock. */
+ * in order. Not so for a second after a disk kept a reader waiting: then blocks are read ahead of
+ * it to memory, several at a time. Without the lock. */
 bool object_fetch_stays_on_disk(const struct object *object, uint64_t number);
+/* How long a reader waited for a block of the disk. */
+void object_fetch_waited(uint64_t us);
+
+/* Notes which blocks are on the disk already, once for each object. Without the lock. */
+void object_fetch_look(struct object *object);
 
 /* Asks for those of blocks [first, first + count) that are empty, in runs of AHEAD_RUN_MAX blocks
  * at most; `reader` may be NULL. Returns how many from the first one on are now ready, on their

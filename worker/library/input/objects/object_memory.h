@@ -54,6 +54,7 @@ struct object {
     uint64_t bytes;
     uint64_t block_count;
     struct object_block *blocks;
+    atomic_bool looked; /* which blocks are on the disk already */
     /* Under the lock. */
     uint32_t references; /* of the table, of those who opened it, of fetches */
     uint32_t users;      /* who opened it */

@@ -3,6 +3,7 @@
  * under the lock. */
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_fetch.h"
@@ -42,9 +43,11 @@ static bool copy_from_disk(struct object *object, uint64_t offset, void *to, siz
         return false;
     }
     uint64_t left = object->bytes - number * OBJECT_BLOCK_BYTES;
+    uint64_t begun_us = clock_monotonic_us();
     bool there = disk_cache_read_range(&object->disk, number,
         left < OBJECT_BLOCK_BYTES ? (size_t)left : OBJECT_BLOCK_BYTES,
         (size_t)(offset % OBJECT_BLOCK_BYTES), to, bytes, &object->blocks[number].checked);
+    object_fetch_waited(clock_monotonic_us() - begun_us);
     if (!there) {
         atomic_fetch_and_explicit(
             &object->blocks[number].word, ~BLOCK_ON_DISK, memory_order_relaxed);

@@ -242,6 +242,7 @@ cadre_status object_open(const char *path, struct object **ret_object, struct ca
     CADRE_TRY(disk_cache_prepare(error));
     *ret_object = object_table_known(path);
     if (*ret_object != NULL) {
+        object_fetch_look(*ret_object);
         return CADRE_OK;
     }
     CADRE_TRY(storage_open(NULL, path, &storage, error));
@@ -252,9 +253,11 @@ cadre_status object_open(const char *path, struct object **ret_object, struct ca
     }
     pthread_mutex_unlock(&object_lock);
     *ret_object = object;
-    return object != NULL
-               ? CADRE_OK
-               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory to read it", path);
+    if (object == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory to read it", path);
+    }
+    object_fetch_look(object);
+    return CADRE_OK;
 }
 
 void object_close(struct object *object)
