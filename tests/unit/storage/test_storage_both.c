@@ -230,6 +230,33 @@ static void read_in_ranges(void)
     free(got);
 }
 
+/* Each piece to a place of its own, in an order of theirs, and nothing behind the last. */
+static void read_to_pieces(void)
+{
+    enum { PIECE = 1 << 18, PIECES = 70 };
+    const size_t size = (size_t)(PIECES - 1) * PIECE + 777;
+    char *bytes = large_bytes(size + 5);
+    char *got = calloc(1, (size_t)PIECES * PIECE);
+    void *pieces[PIECES];
+    struct storage_object *object = NULL;
+    for (size_t i = 0; i < PIECES; i++) {
+        pieces[i] = got + (i * 37 % PIECES) * PIECE;
+    }
+    assert_ok(storage_put(ground.client, at("pieces"), bytes, size + 5, &error), &error);
+    assert_ok(storage_open(ground.client, at("pieces"), &object, &error), &error);
+    assert_ok(storage_read_pieces(object, 5, pieces, PIECE, size, &error), &error);
+    for (size_t i = 0; i < PIECES; i++) {
+        size_t count = i + 1 < PIECES ? PIECE : 777;
+        assert_memory_equal(pieces[i], bytes + 5 + i * PIECE, count);
+    }
+    assert_int_equal(((const char *)pieces[PIECES - 1])[777], 0);
+    assert_error(storage_read_pieces(object, 6, pieces, PIECE, size, &error), CADRE_OUT_OF_RANGE,
+        &error, "there are no");
+    storage_close(object);
+    free(bytes);
+    free(got);
+}
+
 static void put_in_pieces(void)
 {
     const size_t size = ((size_t)64 << 20) + 5;
@@ -411,6 +438,7 @@ BOTH(only_if_absent)
 BOTH(listed)
 BOTH(folders_end_with_a_slash)
 BOTH(read_in_ranges)
+BOTH(read_to_pieces)
 BOTH(put_in_pieces)
 BOTH(written_by_two)
 BOTH(a_part_is_missing)
@@ -445,6 +473,7 @@ int main(void)
         TESTS(listed),
         TESTS(folders_end_with_a_slash),
         TESTS(read_in_ranges),
+        TESTS(read_to_pieces),
         TESTS(put_in_pieces),
         TESTS(written_by_two),
         TESTS(a_part_is_missing),
