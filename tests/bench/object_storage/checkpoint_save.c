@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cadre/cadre.h"
@@ -94,6 +95,30 @@ static void print_median(const char *name, double values[], size_t value_count)
     printf("%s=%.6f\n", name, values[value_count / 2]);
 }
 
+/* How long memory of that size takes to be copied, to pages that are there. */
+static double copy_s(size_t bytes)
+{
+    char *from = malloc(bytes);
+    char *to = malloc(bytes);
+    double values[3];
+    if (from == NULL || to == NULL) {
+        fprintf(stderr, "no memory for a copy\n");
+        exit(1);
+    }
+    memset(from, 1, bytes);
+    memset(to, 1, bytes);
+    for (size_t i = 0; i < 3; i++) {
+        double begun = now();
+        memcpy(to, from, bytes);
+        values[i] = now() - begun;
+        from[0] = to[bytes - 1];
+    }
+    qsort(values, 3, sizeof values[0], compare);
+    free(from);
+    free(to);
+    return values[1];
+}
+
 static void measure(struct training *training, size_t value_count)
 {
     double stall[COUNT_MAX], written[COUNT_MAX], step[COUNT_MAX], share[COUNT_MAX];
@@ -128,6 +153,7 @@ int main(int argc, char **argv)
         return 2;
     }
     training.step_ms = (int)strtol(argv[3], NULL, 10);
+    printf("copy_s=%.6f\n", copy_s(strtoull(argv[1], NULL, 10)));
     CADRE_CHECK(cadre_strategy_default(&training.strategy));
     CADRE_CHECK(cadre_variable_create(training.strategy, "state", CADRE_U8, 1,
         &(int64_t){strtoll(argv[1], NULL, 10)}, NULL, &training.state));

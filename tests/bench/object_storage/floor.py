@@ -6,12 +6,15 @@
         os.environ | store.variables()                      what programs find it by
         curl_download(store.endpoint, [("shards", "s-0", BYTES)], 2, 8)
 """
+import concurrent.futures
+import hashlib
 import http.client
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import urllib.parse
 
 from driver import programs
@@ -74,14 +77,16 @@ def absent_curl():
     return "curl is not installed" if shutil.which("curl") is None else None
 
 
-def run_curls(transfers, processes, connections):
+def run_curls(transfers, processes, connections, kept_in=None):
     """Each transfer is the lines of a configuration of curl's; shared out to so many processes, which have so many
-    connections together. Fails where one of them does."""
+    connections together. What they receive is kept in files of a folder, if there is one. Fails where one of them
+    does."""
     curls = []
     for number in range(processes):
         lines = []
-        for transfer in transfers[number::processes]:
-            lines += [*transfer, "fail", 'output = "/dev/null"', 'write-out = "%{http_code}\\n"', "next"]
+        for index, transfer in enumerate(transfers[number::processes]):
+            output = f"{kept_in}/{number}-{index}" if kept_in else "/dev/null"
+            lines += [*transfer, "fail", f'output = "{output}"', 'write-out = "%{http_code}\\n"', "next"]
         command = ["curl", "-q", "--parallel", "--parallel-immediate", "--parallel-max",
                    str(max(1, connections // processes)), "--config", "-"]
         curls.append((subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -97,14 +102,31 @@ def run_curls(transfers, processes, connections):
         curl.stdout.close()
 
 
-def curl_download(endpoint, objects, processes, connections):
+def curl_download(endpoint, objects, processes, connections, kept_in=None):
     """All bytes of them, by ranges: (bucket, key, bytes) each."""
     transfers = []
     for bucket, key, size in objects:
         for first in range(0, size, RANGE_BYTES):
             last = min(first + RANGE_BYTES, size) - 1
             transfers.append([f'url = "{endpoint}/{bucket}/{key}"', f'range = "{first}-{last}"'])
-    run_curls(transfers, processes, connections)
+    run_curls(transfers, processes, connections, kept_in)
+
+
+def hash_parts(part_path, parts):
+    """SHA-256 of so many parts, on all CPUs, as a signature of S3's has it."""
+    with open(part_path, "rb") as file:
+        part = file.read()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for future in [pool.submit(hashlib.sha256, part) for _ in range(parts)]:
+            future.result()
+
+
+def curl_upload_hashed(endpoint, bucket, key, part_path, parts, processes, connections):
+    """curl_upload() while the parts are hashed."""
+    hashing = threading.Thread(target=hash_parts, args=(part_path, parts))
+    hashing.start()
+    curl_upload(endpoint, bucket, key, part_path, parts, processes, connections)
+    hashing.join()
 
 
 def curl_upload(endpoint, bucket, key, part_path, parts, processes, connections):

@@ -2,6 +2,7 @@
 """Objects of a store beside files and beside parallel curl: reading, lists, checkpoints, memory."""
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -71,6 +72,12 @@ class Bench:
             samples.measure(f"curl, {processes} x {connections // processes}", "stream",
                             lambda p=processes, c=connections: timed(floor.curl_download, self.store.endpoint,
                                                                      self.objects, p, c))
+        processes, connections = FASTEST
+        kept_in = self.store.path("kept", "")
+        self.store.make("kept")
+        samples.measure("curl, kept in memory", "stream", lambda: timed(
+            floor.curl_download, self.store.endpoint, self.objects, processes, connections, kept_in))
+        shutil.rmtree(kept_in)
         samples.measure("files", "stream", lambda: read("stream", *self.files))
         samples.measure("a dataset's source", "stream", lambda: read("stream", *self.paths, variables=self.variables))
         samples.measure("a checkpoint's reader", "stream",
@@ -111,6 +118,8 @@ class Bench:
             samples.measure(f"curl, {processes} x {connections // processes}", "upload",
                             lambda p=processes, c=connections: timed(floor.curl_upload, self.store.endpoint, "written",
                                                                      "curl", part, parts, p, c))
+        samples.measure("curl, parts hashed", "upload", lambda: timed(
+            floor.curl_upload_hashed, self.store.endpoint, "written", "curl", part, parts, *FASTEST))
         self.store.make("checkpoints")
         folder = os.path.join(self.store.folder, "checkpoints")
         for row, where in (("files", folder), ("objects", "s3://written/run")):
@@ -167,7 +176,7 @@ def run_round(samples):
     if why:
         samples.mark_absent("curl, and all that is set beside it", why)
         return
-    with floor.FloorStore(3 * BYTES + 2 * CHECKPOINT_BYTES) as store:
+    with floor.FloorStore(4 * BYTES + 2 * CHECKPOINT_BYTES) as store:
         bench = Bench(store)
         bench.streams(samples)
         bench.records(samples)
@@ -214,7 +223,8 @@ def report_streams(samples):
     print(f"  {SHARDS} objects of {SHARD_BYTES / 1e6:.0f} MB, one after the other; the fastest curl: {best}\n")
     rows = [rate_line(samples, f"curl, {p} x {c // p}", "stream", "process_s", BYTES, best_s, None) for p, c in CURLS]
     rows += [rate_line(samples, row, "stream", "process_s", BYTES, best_s, goal) for row, goal in
-             (("a dataset's source", 0.9), ("a checkpoint's reader", 0.9), ("files", None))]
+             (("curl, kept in memory", None), ("a dataset's source", 0.9), ("a checkpoint's reader", 0.9),
+              ("files", None))]
     print_table(["stream", "s", "GB/s", "CPU s", "of curl", "goal", "others"], rows)
     linked = SLOW_SHARDS * SHARD_BYTES
     allowed_s = linked / SLOW_BYTES_S
@@ -257,6 +267,7 @@ def report_checkpoints(samples):
     print(f"  a checkpoint of {CHECKPOINT_BYTES / MIB:.0f} MiB; the fastest curl: {best}\n")
     rows = [rate_line(samples, f"curl, {p} x {c // p}", "upload", "process_s", CHECKPOINT_BYTES, best_s, None)
             for p, c in CURLS]
+    rows.append(rate_line(samples, "curl, parts hashed", "upload", "process_s", CHECKPOINT_BYTES, best_s, None))
     rows += [rate_line(samples, row, "upload", "written_s", CHECKPOINT_BYTES, best_s, goal)
              for row, goal in (("files", None), ("objects", 0.9))]
     print_table(["checkpoint", "s", "GB/s", "CPU s", "of curl", "goal", "others"], rows)
@@ -267,8 +278,10 @@ def report_checkpoints(samples):
                                     for name in ("stall_s", "step_before_s", "step_meanwhile_s"))
         rows.append([row, shown(stall * 1e3 if stall is not None else None), shown(share),
                      "-" if share is None else f"0.03 {'met' if share <= 0.03 else 'MISSED'}",
+                     shown(quotient(stall, samples.median(row, "upload", "copy_s"))),
                      *(shown(value * 1e3 if value is not None else None) for value in (before, meanwhile))])
-    print_table(["what the training waits", "stall, ms", "of the write", "goal", "step before, ms", "meanwhile"], rows)
+    print_table(["what the training waits", "stall, ms", "of the write", "goal", "of a copy", "step before, ms",
+                 "meanwhile"], rows)
 
 
 def report_link(samples):
