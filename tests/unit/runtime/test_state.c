@@ -211,7 +211,7 @@ static void a_text_of_any_origin_is_checked(void **state)
     assert_ok(manifest_encode(strategy, NULL, &text, &bytes, &error), &error);
     const cadre_status bad = CADRE_INVALID_ARGUMENT;
     check_refused(strategy, text, "cadre-checkpoint", "another", bad, "\"format\"");
-    check_refused(strategy, text, "\"version\":1", "\"version\":2", bad, "newer");
+    check_refused(strategy, text, "\"version\":2", "\"version\":3", bad, "newer");
     check_refused(strategy, text, "\"position\":0", "\"position\":-1", bad, "\"position\"");
     check_refused(strategy, text, "\"position\":0", "\"position\":\"4611686018427387904\"", bad,
         "\"position\"");
