@@ -195,6 +195,7 @@ static void a_follower_without_room(void **state)
     owner_start(rig, 0);
     run_until(first, is_done);
     second->room = 2;
+    second->lease_us = SHORT_LEASE_US; /* after which it looks again */
     owner_start(rig, 1);
     run_until(second, has_no_room);
     assert_int_equal(second->entry_count, 2);
