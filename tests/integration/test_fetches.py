@@ -156,8 +156,8 @@ def test_a_checkpoint_in_a_shared_folder():
 
 
 def bulky(folder, *command, terminal=False, **environment):
-    """What is shown of the program bulky, which reads 24 MiB of a state in 6 blocks, and of what runs it."""
-    slow = {"LD_PRELOAD": SLOW_DISK, "SLOW_DISK_FOLDER": folder, "SLOW_DISK_READ_MS": "700"}
+    """What is shown of the program bulky, which reads 24 MiB of a state in 3 blocks, and of what runs it."""
+    slow = {"LD_PRELOAD": SLOW_DISK, "SLOW_DISK_FOLDER": folder, "SLOW_DISK_READ_MS": "1000"}
     shown = Command(None, *command, terminal=terminal, cwd=folder, **(slow | environment))
     return shown.end()
 

@@ -20,7 +20,7 @@ from pki import Pki
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 PORT = 7078
-BLOCK_BYTES = 4 << 20  # of a checkpoint
+BLOCK_BYTES = 8 << 20  # of a checkpoint
 
 
 class Secured(Cluster):
