@@ -33,7 +33,7 @@ def job(number, tasks=2, state="succeeded", name="fit", message="", position=100
             "replicas": 0, "priority": 0, "memory_bytes": 0, "cpu_thousandths": 0, "pids": 0, "time_limit_us": 0,
             "submitted_us": second(0), "started_us": 0 if state == "queued" else second(1),
             "ended_us": second(100) if final else 0, "position": position, "verified": None, "generation": 1,
-            "checkpoint": "", "wait": None, "progress": None}
+            "checkpoint": "", "wait": None, "progress": None, "outputs_folder": ""}
 
 
 def one_job(number):
@@ -45,6 +45,7 @@ def one_job(number):
         found = job(number, tasks=tasks, state="running", name="story" * 40, position=900)
         found["progress"] = {"stream": "train", "epoch": 4, "epochs": 10, "step": 5, "steps": 10,
                              "samples_per_s": 1234.5, "left_s": 61.0, "metrics": {"loss": 0.25, ATTACK: None}}
+        found["outputs_folder"] = f"s3://results/{'deep/' * 40}{ATTACK}//"
         return found
     if number == SERVED:
         found = job(number, tasks=6, state="running", name="served")

@@ -84,6 +84,10 @@ def test_a_job_with_parameter_servers():
             check_in(part, shown, "what the evaluator reported")
         opened(page, standin, f"#/jobs/{STORY}")
         check_equal(page.count('#roles, [data-key="evaluation"]'), 0, "of a job without")
+        check_in("s3://results/deep/", page.text("#outputs"), "where its outputs are")
+        check(page.text("#outputs").endswith(f"/{STORY}"), page.text("#outputs"))
+        opened(page, standin, f"#/jobs/{SERVED}")
+        check_equal(page.count("#outputs"), 0, "of a job whose outputs the coordinator keeps")
         page.check_quiet()
 
 

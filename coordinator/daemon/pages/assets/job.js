@@ -97,6 +97,11 @@ function progress(job) {
   return h("div", { class: "progress" }, bar, h("div", { class: "text" }, texts.map((text) => h("span", {}, text))));
 }
 
+// Where the job's tasks leave files in an object store.
+export function outputsFolder({ outputs_folder: folder, id }) {
+  return `${clean(folder).replace(/\/+$/, "")}/${id}`;
+}
+
 function facts(job, app) {
   const fact = (name, shown, title) => h("div", { title }, h("dt", {}, name), h("dd", {}, shown));
   const now_us = app.now_us();
@@ -118,6 +123,7 @@ function facts(job, app) {
     job.final ? fact("Exit status", `${job.exit_code}${job.code === "OK" ? "" : `, ${job.code}`}`) : null,
     job.priority !== 0 ? fact("Priority", String(job.priority)) : null,
     job.replicas > 0 ? fact("Replicas", String(job.replicas)) : null,
+    job.outputs_folder ? fact("Outputs", h("span", { class: "mono", id: "outputs" }, outputsFolder(job))) : null,
     fact("Program", h("span", { class: "mono" }, clean(job.program)))));
 }
 
