@@ -25,6 +25,9 @@
 #define ROOM_PART  8
 #define LIMIT_PART 32
 
+/* Of the limit: up to that much there is wide room. */
+#define WIDE_PART 2
+
 /* Without a write between them two looks are so far apart. */
 #define LOOK_US (5 * CADRE_US_PER_S)
 
@@ -50,6 +53,7 @@ static char space_folder[4096];
 static uint64_t space_limit;
 static uint64_t space_written; /* since the folder was looked at */
 static uint64_t space_left;    /* that may be written before it is looked at again */
+static uint64_t space_taken;   /* when it was looked at */
 static bool space_looking;
 static uint64_t space_looked_us;
 
@@ -172,6 +176,7 @@ static void space_look(struct work *work)
     room = room > limit / LIMIT_PART ? room : limit / LIMIT_PART;
     pthread_mutex_lock(&space_lock);
     space_left = room < others ? room : others;
+    space_taken = bytes;
     space_looking = false;
     space_looked_us = clock_monotonic_us();
     pthread_mutex_unlock(&space_lock);
@@ -199,6 +204,14 @@ void disk_cache_space_begin(const char *folder, uint64_t limit)
     space_left = 0; /* until it was looked at */
     begin_look();
     pthread_mutex_unlock(&space_lock);
+}
+
+bool disk_cache_space_is_wide(void)
+{
+    pthread_mutex_lock(&space_lock);
+    bool wide = space_taken + space_written <= space_limit / WIDE_PART;
+    pthread_mutex_unlock(&space_lock);
+    return wide;
 }
 
 bool disk_cache_space_claim(uint64_t bytes)

@@ -6,7 +6,9 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/library/input/objects/disk_cache_space.h"
 #include "worker/library/input/objects/object.h"
+#include "worker/library/input/objects/object_neighbours.h"
 
 static enum block_state state_of(const struct object *object, uint64_t number)
 {
@@ -58,21 +60,33 @@ static void mark_on_disk(const struct object *object, uint64_t number)
     atomic_fetch_or_explicit(&object->blocks[number].word, BLOCK_ON_DISK, memory_order_relaxed);
 }
 
-/* From the store, and to the disk. */
-static cadre_status object_fetch_remote(
+/* From the store, or from the task that asks it for them; and to the disk, where what is another
+ * task's has its place only while there is much room. */
+static cadre_status object_fetch_run_of(
     const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
 {
-    char *to = object->memory + first * OBJECT_BLOCK_BYTES;
-    if (count == 0) {
-        return CADRE_OK;
+    uint64_t offset = first * OBJECT_BLOCK_BYTES;
+    char *to = object->memory + offset;
+    bool copied = object_neighbours_read(object, offset, to, bytes_of(object, first, count));
+    if (!copied) {
+        CADRE_TRY(object_fetch_bytes(object, offset, to, bytes_of(object, first, count), error));
     }
-    CADRE_TRY(object_fetch_bytes(
-        object, first * OBJECT_BLOCK_BYTES, to, bytes_of(object, first, count), error));
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count && (!copied || disk_cache_space_is_wide()); i++) {
         if (disk_cache_write(&object->disk, first + i, to + i * OBJECT_BLOCK_BYTES,
                 bytes_of(object, first + i, 1))) {
             mark_on_disk(object, first + i);
         }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status object_fetch_remote(
+    const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
+{
+    for (uint64_t end = first + count; first < end;) {
+        uint64_t run = object_neighbours_run(first, end - first);
+        CADRE_TRY(object_fetch_run_of(object, first, run, error));
+        first += run;
     }
     return CADRE_OK;
 }
@@ -150,7 +164,7 @@ static void object_fetch_undo(struct fetch *fetch)
 static uint64_t claim_run(struct object *object, uint64_t first, uint64_t count, bool *ret_full)
 {
     uint64_t claimed = 0;
-    count = count < AHEAD_RUN_MAX ? count : AHEAD_RUN_MAX;
+    count = object_neighbours_run(first, count < AHEAD_RUN_MAX ? count : AHEAD_RUN_MAX);
     while (claimed < count && state_of(object, first + claimed) == BLOCK_EMPTY) {
         if (!object_block_claim(object, first + claimed)) {
             *ret_full = true;
