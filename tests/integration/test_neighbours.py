@@ -9,7 +9,7 @@ import sys
 from cluster import Cluster
 from learning import FAST, FAST_WORKER, SAMPLES, Learning, alone, step_until
 from sources import write_records
-from testing import check, run
+from testing import check, run, wait_for
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "object_storage"))
 from chosen import chosen_store, fresh_bucket  # noqa: E402
@@ -102,6 +102,20 @@ def test_tasks_and_a_worker_are_killed():
         times = bench.end(learning)
         print(f"each byte is asked of the store {times:.3f} times", flush=True)
         check(0.999 < times < 4, f"{times} times")
+
+
+def test_a_task_is_killed_while_all_read():
+    """Over a slow link, before the first step: what it was to ask the store for, the others ask for."""
+    with Bench("reading", 3) as bench:
+        bench.proxy.link.bytes_s = 4e6
+        learning = bench.begin(3, "on", max_restarts=100)
+        wait_for("a quarter is read", lambda: bench.proxy.counts()["down"] > bench.size / 4)
+        os.kill(learning.get().tasks[1].pid, signal.SIGKILL)
+        wait_for("it is started again", lambda: learning.get().restarts > 0)
+        bench.proxy.link.bytes_s = 0.0
+        times = bench.end(learning)
+        print(f"each byte is asked of the store {times:.3f} times", flush=True)
+        check(0.999 < times < 2.5, f"{times} times")
 
 
 run(globals())

@@ -36,6 +36,7 @@ static struct link_listener *listener;
 static char address[LIMIT_ADDRESS_BYTES];
 static atomic_int behaviour;
 static atomic_uint asked;
+static atomic_uint serving; /* threads */
 static uint8_t bytes[COUNT];
 static struct neighbour_client *client;
 
@@ -111,6 +112,7 @@ static void *serve(void *argument)
         }
     }
     link_free(link);
+    atomic_fetch_sub(&serving, 1);
     return NULL;
 }
 
@@ -118,6 +120,7 @@ static void admit(void *user, struct link *link)
 {
     pthread_t thread;
     (void)user;
+    atomic_fetch_add(&serving, 1);
     assert_int_equal(pthread_create(&thread, NULL, serve, link), 0);
     pthread_detach(thread);
 }
@@ -163,10 +166,6 @@ static int setup(void **state)
     struct cadre_error error = {0};
     const struct link_terms terms = terms_of(1);
     const struct link_admission admission = {.admit = admit};
-    struct prng random = {.state = 4};
-    for (size_t i = 0; i < COUNT; i++) {
-        bytes[i] = (uint8_t)prng_next(&random);
-    }
     assert_ok(link_listener_open("127.0.0.1", NULL, &listener, address, &error), &error);
     assert_ok(link_listener_start(listener, &terms, &admission, &error), &error);
     client = neighbour_client_open();
@@ -175,13 +174,19 @@ static int setup(void **state)
     return 0;
 }
 
+static bool none_serves(void *unused)
+{
+    (void)unused;
+    return atomic_load(&serving) == 0;
+}
+
 static int teardown(void **state)
 {
     (void)state;
     neighbour_client_stop(client);
     neighbour_client_close(client);
     link_listener_close(listener);
-    return 0;
+    return test_wait(none_serves, NULL, WAIT_US) ? 0 : -1;
 }
 
 static void right_and_wrong(void **state)
@@ -271,6 +276,10 @@ static void by_many_threads(void **state)
 
 int main(void)
 {
+    struct prng random = {.state = 4};
+    for (size_t i = 0; i < COUNT; i++) {
+        bytes[i] = (uint8_t)prng_next(&random);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(right_and_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(no_one_there, setup, teardown),

@@ -19,7 +19,7 @@
  *                 begin, bind, complete        returned, commit, undo      a generation
  *   preemption    may stop the job here
  *   input         refreshes, announces         consumption, cursor         positions, cut again
- *   neighbours                                                         who is asked for objects
+ *   neighbours                                           who is asked for objects
  *   digests       hashes what replicas hold    what was compared           the next step is due
  *   state         copies for a checkpoint                                  state, its text
  *   ps job
