@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * libFuzzer target: any bytes as a frame and what follows it, which is read as a question, and as
- * an answer to one. An accepted question is of a part of one stretch of an object, and written
+ * an answer to one. An accepted question is of a part of one segment of an object, and written
  * again it is read as the same. */
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@ static void read_ask(const struct frame *frame, const uint8_t *data, size_t size
     memcpy(name, data, (size_t)frame->bytes);
     if (neighbour_ask_read(frame, name, &ask)) {
         CADRE_ASSERT(ask.count > 0 && ask.offset + ask.count <= ask.size);
-        CADRE_ASSERT(ask.offset / NEIGHBOUR_STRETCH_BYTES ==
-                     (ask.offset + ask.count - 1) / NEIGHBOUR_STRETCH_BYTES);
+        CADRE_ASSERT(ask.offset / NEIGHBOUR_SEGMENT_BYTES ==
+                     (ask.offset + ask.count - 1) / NEIGHBOUR_SEGMENT_BYTES);
         CADRE_ASSERT(storage_is_object(ask.path) && ask.version[0] != '\0');
         ask_again(&ask, frame->id);
     }
@@ -45,11 +45,11 @@ static void read_answer(const struct frame *frame)
 {
     const struct neighbour_ask ask = {.path = "s3://b/k",
         .version = "1",
-        .size = 10 * NEIGHBOUR_STRETCH_BYTES,
-        .offset = NEIGHBOUR_STRETCH_BYTES,
-        .count = NEIGHBOUR_STRETCH_BYTES - 1};
+        .size = 10 * NEIGHBOUR_SEGMENT_BYTES,
+        .offset = NEIGHBOUR_SEGMENT_BYTES,
+        .count = NEIGHBOUR_SEGMENT_BYTES - 1};
     enum neighbour_answer answer =
-        neighbour_answer_read(frame, &ask, 1, NEIGHBOUR_STRETCH_BYTES + NEIGHBOUR_PIECE_BYTES);
+        neighbour_answer_read(frame, &ask, 1, NEIGHBOUR_SEGMENT_BYTES + NEIGHBOUR_PIECE_BYTES);
     CADRE_ASSERT(answer != ANSWER_PIECE || frame->bytes == NEIGHBOUR_PIECE_BYTES);
     CADRE_ASSERT(answer == ANSWER_PIECE || answer == ANSWER_WRONG || frame->bytes == 0);
 }

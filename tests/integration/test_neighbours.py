@@ -83,8 +83,8 @@ def test_each_byte_once():
 
 
 def test_tasks_and_a_worker_are_killed():
-    """A task is started again, a worker is lost and then comes back: the job is exact. The members change each time, and
-    no one waits for those that are gone."""
+    """A task is started again, a worker is lost and then comes back: the job is exact. The members change each time,
+    and no one waits for those that are gone."""
     with Bench("killed", 3) as bench:
         learning = bench.begin(3, "on", workers_min=2, allowed=3, max_restarts=100)
         learning.until_position(2)

@@ -647,6 +647,7 @@ FOREIGN = [
                  "worker/library/runtime/state/format/checkpoint_sum.c",
                  "worker/library/input/files/inflate_stream.c", "worker/library/input/files/record_frame.c",
                  "worker/library/input/objects/disk_cache.c",
+                 "worker/library/neighbours/neighbour_wire.c",
                  "worker/library/input/sources/tfrecord_writer.c",
                  "tests/unit/input/", "tests/unit/series/version_1.c", "tests/fuzz/", "tests/bench/input/"]),
     (r"xxhash\.h$", ["worker/library/device/memory_hash.c", "coordinator/engine/history.c", "tests/unit/device/",

@@ -320,6 +320,31 @@ static void bounded(void **state)
     assert_int_equal(mkdir(folder, 0700), 0);
 }
 
+static bool is_wide(void *unused)
+{
+    (void)unused;
+    return disk_cache_space_is_wide();
+}
+
+/* Less than half of the 64 MiB: what was written since counts, too. */
+static void wide_room(void **state)
+{
+    (void)state;
+    static char bytes[OBJECT_BLOCK_BYTES];
+    struct cadre_error error = {0};
+    struct disk_cache_key key;
+    set_environment(folder, "64");
+    ASSERT_OK(disk_cache_prepare(&error));
+    disk_cache_key_make(PATH, "w", 1, &key);
+    assert_true(test_wait(is_wide, NULL, WAIT_US));
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < 2000 && disk_cache_space_is_wide(); i++) {
+        kept += disk_cache_write(&key, i, bytes, sizeof bytes);
+    }
+    assert_in_range(kept * sizeof bytes, (size_t)31 << 20, (size_t)33 << 20);
+    assert_false(disk_cache_space_is_wide());
+}
+
 static void settings(void **state)
 {
     (void)state;
@@ -457,6 +482,7 @@ int main(void)
         cmocka_unit_test_setup(checked_once, setup),
         cmocka_unit_test_setup(a_full_disk, setup),
         cmocka_unit_test_setup(bounded, setup),
+        cmocka_unit_test_setup(wide_room, setup),
         cmocka_unit_test_setup(settings, setup),
         cmocka_unit_test_setup(a_second_epoch, setup),
         cmocka_unit_test_setup(here_and_there, setup),

@@ -131,11 +131,11 @@ static struct neighbour_ask ask_of(uint64_t id)
 {
     static const uint64_t ids[] = {0, 1};
     struct neighbour_ask ask = {.size = SIZE, .count = COUNT};
-    strcpy(ask.path, "s3://bucket/data");
-    strcpy(ask.version, "\"1\"");
+    snprintf(ask.path, sizeof ask.path, "%s", "s3://bucket/data");
+    snprintf(ask.version, sizeof ask.version, "%s", "\"1\"");
     for (uint64_t i = 0;; i++) {
         if (ids[neighbour_owner(ids, 2, neighbour_object(ask.path), i)] == id) {
-            ask.offset = i * NEIGHBOUR_STRETCH_BYTES;
+            ask.offset = i * NEIGHBOUR_SEGMENT_BYTES;
             return ask;
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which member has which stretch: equal parts, the same for all, and little moves. */
+ * Which member has which segment: equal parts, the same for all, and little moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include "common/pure/prng.h"
 #include "worker/library/neighbours/neighbour_map.h"
 
-#define STRETCHES 20000
-#define MEMBERS   64
+#define SEGMENTS 20000
+#define MEMBERS  64
 
 static void fill(uint64_t *ids, uint32_t count)
 {
@@ -20,10 +20,10 @@ static void fill(uint64_t *ids, uint32_t count)
     }
 }
 
-static uint64_t object_of(uint64_t stretch)
+static uint64_t object_of(uint64_t segment)
 {
     static const char *const paths[] = {"s3://b/0", "s3://b/1", "s3://b/2", "s3://c/0"};
-    return neighbour_object(paths[stretch % 4]);
+    return neighbour_object(paths[segment % 4]);
 }
 
 static void equal_parts(void **state)
@@ -33,17 +33,17 @@ static void equal_parts(void **state)
         uint64_t ids[MEMBERS];
         uint64_t parts[MEMBERS] = {0};
         fill(ids, count);
-        for (uint64_t i = 0; i < STRETCHES; i++) {
+        for (uint64_t i = 0; i < SEGMENTS; i++) {
             parts[neighbour_owner(ids, count, object_of(i), i / 4)]++;
         }
         for (uint32_t i = 0; i < count; i++) {
-            double mean = (double)STRETCHES / count;
+            double mean = (double)SEGMENTS / count;
             assert_true((double)parts[i] > mean * 0.75 && (double)parts[i] < mean * 1.25);
         }
     }
 }
 
-/* Small objects have one stretch each. */
+/* Small objects have one segment each. */
 static void equal_parts_of_small_objects(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void in_any_order(void **state)
     for (uint32_t i = 0; i < 10; i++) {
         turned[i] = ids[(i + 3) % 10];
     }
-    for (uint64_t i = 0; i < STRETCHES; i++) {
+    for (uint64_t i = 0; i < SEGMENTS; i++) {
         assert_int_equal(ids[neighbour_owner(ids, 10, object_of(i), i)],
             turned[neighbour_owner(turned, 10, object_of(i), i)]);
     }
@@ -86,13 +86,13 @@ static void little_moves(void **state)
     for (uint32_t count = 1; count < 16; count++) {
         uint64_t moved = 0;
         fill(ids, count + 1);
-        for (uint64_t i = 0; i < STRETCHES; i++) {
+        for (uint64_t i = 0; i < SEGMENTS; i++) {
             uint32_t before = neighbour_owner(ids, count, object_of(i), i);
             uint32_t after = neighbour_owner(ids, count + 1, object_of(i), i);
             assert_true(after == before || after == count);
             moved += after != before;
         }
-        double part = (double)STRETCHES / (count + 1);
+        double part = (double)SEGMENTS / (count + 1);
         assert_true((double)moved > part * 0.85 && (double)moved < part * 1.15);
     }
 }

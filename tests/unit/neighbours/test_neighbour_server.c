@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task answers: bytes of its own stretches; refusals; and who asks for anything else, or
+ * What a task answers: bytes of its own segments; refusals; and who asks for anything else, or
  * sends what no task sends, is disconnected. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int setup(void **state)
     }
     fake_storage_set(PATH, content, SIZE);
     assert_ok(storage_open(NULL, PATH, &object, &error), &error);
-    strcpy(version, storage_info_of(object)->version);
+    snprintf(version, sizeof version, "%s", storage_info_of(object)->version);
     storage_close(object);
     object_memory_set_limit((uint64_t)16 << 20);
     assert_ok(neighbour_server_open("127.0.0.1", NULL, &server, address, &error), &error);
@@ -89,12 +89,12 @@ static struct link *dial(uint64_t generation)
     return link;
 }
 
-/* The first stretch that is, or is not, the server's. */
-static uint64_t stretch_of(uint64_t id)
+/* The first segment that is, or is not, the server's. */
+static uint64_t segment_of(uint64_t id)
 {
     for (uint64_t i = 0;; i++) {
         if (ids[neighbour_owner(ids, 2, neighbour_object(PATH), i)] == id) {
-            assert_true(i * NEIGHBOUR_STRETCH_BYTES < SIZE);
+            assert_true(i * NEIGHBOUR_SEGMENT_BYTES < SIZE);
             return i;
         }
     }
@@ -103,11 +103,11 @@ static uint64_t stretch_of(uint64_t id)
 static struct neighbour_ask ask_of(uint64_t id, uint64_t from, uint64_t count)
 {
     struct neighbour_ask ask = {
-        .size = SIZE, .offset = stretch_of(id) * NEIGHBOUR_STRETCH_BYTES + from, .count = count};
+        .size = SIZE, .offset = segment_of(id) * NEIGHBOUR_SEGMENT_BYTES + from, .count = count};
     uint64_t left = SIZE - ask.offset;
     ask.count = count < left ? count : left;
-    strcpy(ask.path, PATH);
-    strcpy(ask.version, version);
+    snprintf(ask.path, sizeof ask.path, "%s", PATH);
+    snprintf(ask.version, sizeof ask.version, "%s", version);
     return ask;
 }
 
@@ -165,7 +165,7 @@ static void its_own(void **state)
 {
     (void)state;
     struct link *link = dial(1);
-    const struct neighbour_ask asks[] = {ask_of(4, 0, NEIGHBOUR_STRETCH_BYTES), ask_of(4, 5, 3),
+    const struct neighbour_ask asks[] = {ask_of(4, 0, NEIGHBOUR_SEGMENT_BYTES), ask_of(4, 5, 3),
         ask_of(4, NEIGHBOUR_PIECE_BYTES - 1, NEIGHBOUR_PIECE_BYTES)};
     for (uint64_t i = 0; i < 3; i++) {
         send_ask(link, &asks[i], 10 + i);
@@ -188,7 +188,7 @@ static void refusals(void **state)
     send_ask(link, &ask, 1);
     expect_refusal(link, 1, CADRE_FAILED_PRECONDITION);
     ask = ask_of(4, 0, 100);
-    strcpy(ask.version, "\"another\"");
+    snprintf(ask.version, sizeof ask.version, "%s", "\"another\"");
     send_ask(link, &ask, 2);
     expect_refusal(link, 2, CADRE_FAILED_PRECONDITION);
     ask = ask_of(4, 0, 100);
@@ -235,7 +235,7 @@ static void other_generations(void **state)
     link_free(link);
 }
 
-/* While the store is slow those who wait hear that they do not wait in vain. */
+/* While the store is slow those who wait receive that it is on its way. */
 static void slow_store(void **state)
 {
     (void)state;
@@ -266,7 +266,7 @@ static void what_no_task_sends(void **state)
     (void)state;
     struct prng random = {.state = 11};
     struct neighbour_ask ask = ask_of(4, 0, 100);
-    strcpy(ask.path, "/etc/passwd");
+    snprintf(ask.path, sizeof ask.path, "%s", "/etc/passwd");
     struct link *link = dial(1);
     send_ask(link, &ask, 1);
     expect_end(link);

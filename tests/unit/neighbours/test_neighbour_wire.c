@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/pure/prng.h"
@@ -17,8 +18,8 @@
 static struct neighbour_ask ask_of(uint64_t offset, uint64_t count)
 {
     struct neighbour_ask ask = {.size = 100 * MIB + 7, .offset = offset, .count = count};
-    strcpy(ask.path, "s3://bucket/a key");
-    strcpy(ask.version, "\"e-tag\"");
+    snprintf(ask.path, sizeof ask.path, "%s", "s3://bucket/a key");
+    snprintf(ask.version, sizeof ask.version, "%s", "\"e-tag\"");
     return ask;
 }
 
@@ -59,10 +60,10 @@ static void paths(void **state)
     struct neighbour_ask read;
     struct neighbour_ask ask = ask_of(0, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        strcpy(ask.path, wrong[i]);
+        snprintf(ask.path, sizeof ask.path, "%s", wrong[i]);
         assert_false(read_again(&ask, &read));
     }
-    strcpy(ask.path, "https://example.com/data");
+    snprintf(ask.path, sizeof ask.path, "%s", "https://example.com/data");
     assert_true(read_again(&ask, &read));
     ask.version[0] = '\0';
     assert_false(read_again(&ask, &read));

@@ -51,15 +51,23 @@ static void exit_unless(bool condition, int code)
     }
 }
 
+struct meeting {
+    const atomic_uint *here;
+    unsigned count;
+};
+
+static bool all_here(void *user)
+{
+    const struct meeting *meeting = user;
+    return atomic_load(meeting->here) >= meeting->count;
+}
+
 /* Until so many have come to this point; they do not wait for those that are dead. */
 static void meet(size_t point, unsigned count)
 {
-    uint64_t end_us = clock_monotonic_us() + WAIT_US;
+    struct meeting meeting = {.here = &shared->here[point], .count = count};
     atomic_fetch_add(&shared->here[point], 1);
-    while (atomic_load(&shared->here[point]) < count) {
-        exit_unless(clock_monotonic_us() < end_us, 9);
-        usleep(1000);
-    }
+    exit_unless(test_wait(all_here, &meeting, WAIT_US), 9);
 }
 
 /* --- one task --- */

@@ -160,7 +160,7 @@ bool neighbour_client_read(
     struct neighbour_peers *peers = client->peers;
     if (peers != NULL && peers->count > 0 && !atomic_load(&client->waiters.stopping)) {
         uint32_t owner = neighbour_owner(
-            peers->ids, peers->count, object, ask->offset / NEIGHBOUR_STRETCH_BYTES);
+            peers->ids, peers->count, object, ask->offset / NEIGHBOUR_SEGMENT_BYTES);
         if (owner != peers->own) {
             peers->references++;
             there = ask_peer(client, peers, &peers->peers[owner], ask, to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asks the task whose stretch it is for bytes of an object, over links that stay open from one
+ * Asks the task whose segment it is for bytes of an object, over links that stay open from one
  * question to the next, a few to each task. A task that does not answer is passed over for some
  * seconds, and the store is asked. */
 #ifndef CADRE_WORKER_NEIGHBOURS_NEIGHBOUR_CLIENT_H

@@ -14,9 +14,9 @@ uint64_t neighbour_object(const char *path)
     return prng_mix(hash);
 }
 
-uint32_t neighbour_owner(const uint64_t ids[], uint32_t count, uint64_t object, uint64_t stretch)
+uint32_t neighbour_owner(const uint64_t ids[], uint32_t count, uint64_t object, uint64_t segment)
 {
-    uint64_t what = prng_mix(object ^ prng_mix(stretch));
+    uint64_t what = prng_mix(object ^ prng_mix(segment));
     uint32_t best = 0;
     uint64_t most = 0;
     CADRE_ASSERT(count > 0);

@@ -101,33 +101,33 @@ static void use(struct neighbour_peer *peer, struct link *link, bool used)
     peer->used[i] = used ? link : NULL;
 }
 
-/* Without the lock. */
-static struct link *dial(const struct neighbour_peers *peers, const struct neighbour_peer *peer,
-    const struct neighbour_waiters *waiters)
+static void wait_until(struct neighbour_waiters *waiters, uint64_t deadline_us)
 {
-    const struct timespec pause = {.tv_nsec = AGAIN_US * 1000};
+    struct timespec until = {.tv_sec = (time_t)(deadline_us / CADRE_US_PER_S),
+        .tv_nsec = (long)(deadline_us % CADRE_US_PER_S) * 1000};
+    (void)pthread_cond_timedwait(&waiters->changed, &waiters->lock, &until);
+}
+
+static struct link *dial(const struct neighbour_peers *peers, const struct neighbour_peer *peer,
+    struct neighbour_waiters *waiters)
+{
     struct cadre_error unsaid = {0};
     char who[32];
     struct link *link = NULL;
     snprintf(who, sizeof who, "task %u", peer->slot);
     for (;;) {
+        pthread_mutex_unlock(&waiters->lock);
         cadre_status status =
             link_connect(&peers->terms, who, peer->address, peer->slot, CONNECT_US, &link, &unsaid);
+        pthread_mutex_lock(&waiters->lock);
         bool arriving = status == CADRE_PERMISSION_DENIED &&
                         clock_monotonic_us() - peers->since_us < ARRIVING_US &&
                         !atomic_load(&waiters->stopping);
         if (!arriving) {
             return link;
         }
-        nanosleep(&pause, NULL);
+        wait_until(waiters, clock_monotonic_us() + AGAIN_US);
     }
-}
-
-static void wait_until(struct neighbour_waiters *waiters, uint64_t deadline_us)
-{
-    struct timespec until = {.tv_sec = (time_t)(deadline_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(deadline_us % CADRE_US_PER_S) * 1000};
-    (void)pthread_cond_timedwait(&waiters->changed, &waiters->lock, &until);
 }
 
 /* Whether to ask it at all, now. */
@@ -157,9 +157,7 @@ struct link *neighbour_peers_take(struct neighbour_peers *peers, struct neighbou
             continue;
         }
         peer->links++;
-        pthread_mutex_unlock(&waiters->lock);
         struct link *link = dial(peers, peer, waiters);
-        pthread_mutex_lock(&waiters->lock);
         if (link == NULL) {
             peer->links--;
             neighbour_peers_pass_over(peer, waiters);

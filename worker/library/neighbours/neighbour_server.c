@@ -21,7 +21,7 @@
 #define THREADS_MAX 16
 #define EVENTS      64
 
-/* A peer that waits for its answer hears so often that it is on its way. */
+/* So often a peer that waits for its answer receives that it is on its way. */
 #define WAIT_US CADRE_US_PER_S
 
 struct neighbour_server {
@@ -155,11 +155,11 @@ static bool answers(void *user, const struct link_peer *peer, const struct neigh
 {
     struct neighbour_server *server = user;
     uint64_t object = neighbour_object(ask->path);
-    uint64_t stretch = ask->offset / NEIGHBOUR_STRETCH_BYTES;
+    uint64_t segment = ask->offset / NEIGHBOUR_SEGMENT_BYTES;
     pthread_mutex_lock(&server->lock);
     bool own =
         !server->closing && server->id_count > 0 && peer->incarnation == server->generation &&
-        server->ids[neighbour_owner(server->ids, server->id_count, object, stretch)] == server->own;
+        server->ids[neighbour_owner(server->ids, server->id_count, object, segment)] == server->own;
     pthread_mutex_unlock(&server->lock);
     return own;
 }
@@ -241,7 +241,7 @@ static void queue_link(struct neighbour_server *server, struct served_link *serv
 
 /* --- the thread that waits --- */
 
-/* Tells those who wait that they do not wait in vain; returns whether some do. */
+/* To those who wait for an answer; returns whether there are some. */
 static bool send_waits(struct neighbour_server *server)
 {
     bool some = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Answers the other tasks of the job that ask for bytes of objects. It answers with bytes of its
- * own stretches alone, which come from this task's memory, its disk, or the store, and never from
+ * own segments alone, which come from this task's memory, its disk, or the store, and never from
  * another task: so no two tasks wait for each other. All else is refused.
  *
  * A listener that admits tasks of the generation (worker/library/ps/link), one thread that waits

@@ -32,13 +32,13 @@ bool neighbour_ask_expects(const struct frame *frame)
            frame->bytes - path_bytes < STORAGE_VERSION_BYTES;
 }
 
-/* Whether the bytes are a part of one stretch, and of the object. */
-static bool has_place(const struct neighbour_ask *ask)
+/* Whether the bytes are a part of one segment, and of the object. */
+static bool is_inside(const struct neighbour_ask *ask)
 {
-    return ask->count > 0 && ask->count <= NEIGHBOUR_STRETCH_BYTES && ask->offset < ask->size &&
+    return ask->count > 0 && ask->count <= NEIGHBOUR_SEGMENT_BYTES && ask->offset < ask->size &&
            ask->count <= ask->size - ask->offset &&
-           ask->offset / NEIGHBOUR_STRETCH_BYTES ==
-               (ask->offset + ask->count - 1) / NEIGHBOUR_STRETCH_BYTES;
+           ask->offset / NEIGHBOUR_SEGMENT_BYTES ==
+               (ask->offset + ask->count - 1) / NEIGHBOUR_SEGMENT_BYTES;
 }
 
 bool neighbour_ask_read(
@@ -53,7 +53,7 @@ bool neighbour_ask_read(
         .size = frame->args[AT_SIZE]};
     memcpy(ret_ask->path, name, path_bytes);
     memcpy(ret_ask->version, name + path_bytes, version_bytes);
-    return memchr(name, '\0', path_bytes + version_bytes) == NULL && has_place(ret_ask) &&
+    return memchr(name, '\0', path_bytes + version_bytes) == NULL && is_inside(ret_ask) &&
            storage_is_object(ret_ask->path) && storage_check(ret_ask->path, &unsaid) == CADRE_OK;
 }
 

@@ -24,7 +24,7 @@
 #include "worker/library/ps/link/link.h"
 
 #define NEIGHBOUR_PIECE_BYTES   ((uint64_t)256 << 10)
-#define NEIGHBOUR_STRETCH_BYTES ((uint64_t)4 << 20) /* a question is of bytes of one stretch */
+#define NEIGHBOUR_SEGMENT_BYTES ((uint64_t)4 << 20) /* a question is of bytes of one segment */
 #define NEIGHBOUR_NAME_BYTES    (STORAGE_PATH_BYTES + STORAGE_VERSION_BYTES)
 
 enum neighbour_kind {
@@ -52,7 +52,7 @@ void neighbour_ask_write(const struct neighbour_ask *ask, uint64_t id, struct fr
  * most. */
 bool neighbour_ask_expects(const struct frame *frame);
 /* Reads a question of a frame that can be one. False: it is none that a task sends. One that is has
- * a path of an object that can be, a version, and bytes inside of one stretch of the object. */
+ * a path of an object that can be, a version, and bytes inside of one segment of the object. */
 bool neighbour_ask_read(
     const struct frame *frame, const uint8_t *name, struct neighbour_ask *ret_ask);
 

@@ -10,7 +10,7 @@
 #include "worker/library/neighbours/neighbour_server.h"
 
 _Static_assert(
-    NEIGHBOUR_STRETCH_BYTES == OBJECT_STRETCH_BYTES && NEIGHBOUR_PIECE_BYTES == OBJECT_BLOCK_BYTES,
+    NEIGHBOUR_SEGMENT_BYTES == OBJECT_SEGMENT_BYTES && NEIGHBOUR_PIECE_BYTES == OBJECT_BLOCK_BYTES,
     "what is asked for is what is fetched in one run");
 
 /* Numbers that no mesh of the generation's key has (mesh_key_derive). */

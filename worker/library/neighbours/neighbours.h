@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tasks of a job ask the store for each byte of an object once, all together: each stretch of
+ * The tasks of a job ask the store for each byte of an object once, all together: each segment of
  * an object has one task that asks for it, and the others ask that task. What a task cannot get so
  * it reads from the store itself; no error comes from here but those of neighbours_open.
  *

@@ -34,7 +34,7 @@ bool object_neighbours_on(void)
 
 uint64_t object_neighbours_run(uint64_t first, uint64_t count)
 {
-    uint64_t left = OBJECT_STRETCH_BLOCKS - first % OBJECT_STRETCH_BLOCKS;
+    uint64_t left = OBJECT_SEGMENT_BLOCKS - first % OBJECT_SEGMENT_BLOCKS;
     return object_neighbours_on() && left < count ? left : count;
 }
 

@@ -3,8 +3,8 @@
  * (worker/library/neighbours). One source of them for the process; without it all that is missing
  * comes from the store.
  *
- * An object is divided into stretches of OBJECT_STRETCH_BLOCKS blocks. Each stretch has one task
- * that asks the store for it; so blocks of two stretches are not fetched in one run. */
+ * An object is divided into segments of OBJECT_SEGMENT_BLOCKS blocks. Each segment has one task
+ * that asks the store for it; so blocks of two segments are not fetched in one run. */
 #ifndef CADRE_WORKER_INPUT_OBJECTS_OBJECT_NEIGHBOURS_H
 #define CADRE_WORKER_INPUT_OBJECTS_OBJECT_NEIGHBOURS_H
 
@@ -15,12 +15,12 @@
 #include "worker/library/input/objects/ahead_window.h"
 #include "worker/library/input/objects/object.h"
 
-#define OBJECT_STRETCH_BLOCKS AHEAD_RUN_MAX
-#define OBJECT_STRETCH_BYTES  (OBJECT_STRETCH_BLOCKS * OBJECT_BLOCK_BYTES)
+#define OBJECT_SEGMENT_BLOCKS AHEAD_RUN_MAX
+#define OBJECT_SEGMENT_BYTES  (OBJECT_SEGMENT_BLOCKS * OBJECT_BLOCK_BYTES)
 
 /* Where bytes may come from. */
 struct object_neighbours {
-    /* Reads bytes [offset, offset + bytes) of one stretch into `to`. False: they do not come from
+    /* Reads bytes [offset, offset + bytes) of one segment into `to`. False: they do not come from
      * another task, and are read from the store; `to` may have been written to. Does not wait
      * without a bound. Any thread. */
     bool (*read)(void *user, const struct object *object, uint64_t offset, void *to, size_t bytes);
@@ -35,7 +35,7 @@ void object_neighbours_set(const struct object_neighbours *neighbours);
 bool object_neighbours_on(void);
 
 /* Blocks from `first` on, `count` at most, that are fetched in one run: all, where there are no
- * neighbours, else those of its stretch. */
+ * neighbours, else those of its segment. */
 uint64_t object_neighbours_run(uint64_t first, uint64_t count);
 
 /* As `read` of struct object_neighbours; false where there is none. */
