@@ -165,6 +165,7 @@ static void space_look(struct work *work)
     pthread_mutex_lock(&space_lock);
     uint64_t limit = space_limit;
     snprintf(folder, sizeof folder, "%s", space_folder);
+    space_taken += space_written; /* until it is counted */
     space_written = 0;
     pthread_mutex_unlock(&space_lock);
     uint64_t free_bytes = UINT64_MAX;
@@ -202,6 +203,7 @@ void disk_cache_space_begin(const char *folder, uint64_t limit)
     snprintf(space_folder, sizeof space_folder, "%s", folder);
     space_limit = limit;
     space_left = 0; /* until it was looked at */
+    space_taken = limit;
     begin_look();
     pthread_mutex_unlock(&space_lock);
 }
