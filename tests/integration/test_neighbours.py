@@ -45,7 +45,7 @@ class Bench:
         finally:
             self.proxy.__exit__(*error)
 
-    def begin(self, workers, setting, **fields):
+    def begin(self, workers, setting, memory_mib=256, **fields):
         """A job over objects that no worker knows yet."""
         self.runs += 1
         run_name = f"run-{self.runs}"
@@ -54,7 +54,8 @@ class Bench:
             with open(os.path.join(self.folder, name), "rb") as file:
                 bucket.put(f"{run_name}/{name}", file.read())
         self.proxy.clear_counts()
-        variables = self.store.variables(endpoint=self.proxy.endpoint) | {"CADRE_OBJECT_NEIGHBOURS": setting}
+        variables = self.store.variables(endpoint=self.proxy.endpoint) | {
+            "CADRE_OBJECT_NEIGHBOURS": setting, "CADRE_OBJECT_MEMORY_MIB": str(memory_mib)}
         return Learning(self.cluster, *SOURCE, f"data=s3://{self.bucket}/{run_name}", workers=workers,
                         environment=[f"{name}={value}" for name, value in variables.items()], **fields)
 
@@ -67,9 +68,9 @@ class Bench:
         down = self.proxy.down_of()
         return sum(count for key, count in down.items() if key.endswith(".tfrecord")) / self.size
 
-    def asked(self, workers, setting):
-        times = self.end(self.begin(workers, setting))
-        print(f"{workers} workers, {setting}: each byte is asked of the store {times:.3f} times", flush=True)
+    def asked(self, workers, setting, **named):
+        times = self.end(self.begin(workers, setting, **named))
+        print(f"{workers} workers, {setting}, {named}: each byte is asked of the store {times:.3f} times", flush=True)
         return times
 
 
@@ -78,6 +79,8 @@ def test_each_byte_once():
         for workers in (1, 2, 4):
             times = bench.asked(workers, "on")
             check(0.999 < times < 1.03, f"{times} times, by {workers} workers")
+        times = bench.asked(4, "on", memory_mib=8)  # less than the data: the rest is on the disks
+        check(0.999 < times < 1.1, f"{times} times, with little memory")
         times = bench.asked(4, "off")  # what it would be
         check(3.5 < times < 4.1, f"{times} times, by 4 workers without it")
 

@@ -27,8 +27,8 @@ struct object_neighbours {
     void *user;
 };
 
-/* From now on; NULL: none. Returns when no call of the former one is in progress. Both are called
- * by one thread at a time. `neighbours` is copied. */
+/* From now on; NULL: none. Returns when no call of the former one is in progress. One thread at a
+ * time. `neighbours` is copied. */
 void object_neighbours_set(const struct object_neighbours *neighbours);
 
 /* Whether there is one. */
