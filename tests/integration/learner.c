@@ -28,7 +28,8 @@
  *     source=lines    its files *.txt, a number a line; can be shared out by files
  *     source=sieve    the same, every number twice but one half filtered out, drawn from a shuffle
  *                     buffer: not indexable
- *     source=records  its TFRecord files *.tfrecord, eight bytes a record, shuffled as a whole
+ *     source=records  its TFRecord files *.tfrecord, shuffled as a whole: a number in the first
+ *                     eight bytes of each record
  *     source=list     the same in one list, drawn from a shuffle buffer: can be shared out by files
  *     source=function pipelines of the tasks' own, with batches of other sizes, out of the range or
  *                     the sieve

@@ -39,7 +39,7 @@ class Drill:
 
     def __init__(self, seed, bucket):
         self.draw = random.Random(f"the kills of {seed}")
-        self.store, self.name = chosen_store(), bucket
+        self.store, self.name, self.seed = chosen_store(), bucket, seed
         self.bucket.make()
         self.proxy = Proxy(self.store.endpoint, seed=seed)
         self.cluster = Cluster(workers=3, slots=1, coordinator=FAST, worker=FAST_WORKER)
@@ -83,6 +83,8 @@ class Drill:
         if self.draw.random() < 0.5:
             variables["CADRE_CACHE_FOLDER"] = tempfile.mkdtemp(prefix="cache-", dir=self.cluster.folder)
             os.chmod(variables["CADRE_CACHE_FOLDER"], 0o777)  # tasks run as another user when we are root
+        if random.Random(f"neighbours of {self.seed}, {self.run}").random() < 0.5:
+            variables["CADRE_OBJECT_NEIGHBOURS"] = "on"
         self.gate = STEPS
         self.proxy.plan.draw(**FAULTS)
         self.learning = Learning(

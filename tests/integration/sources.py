@@ -11,12 +11,19 @@ SIZES = (40, 8, 33, 1, 50, 17, 43)  # lines of each file: 192 in all
 CRC32C = 0x82F63B78
 
 
+def table_entry(byte):
+    for _ in range(8):
+        byte = byte >> 1 ^ (CRC32C if byte & 1 else 0)
+    return byte
+
+
+TABLE = [table_entry(byte) for byte in range(256)]
+
+
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (CRC32C if crc & 1 else 0)
+        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 0xFF]
     crc ^= 0xFFFFFFFF
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
@@ -37,13 +44,14 @@ def write_lines(cluster, numbers, sizes=SIZES):
     return folder
 
 
-def write_records(cluster, sizes):
+def write_records(cluster, sizes, more_bytes=0):
+    """`more_bytes`: of each record, behind its number."""
     folder, at = folder_in(cluster), 0
     for i, size in enumerate(sizes):
         numbers, at = range(at, at + size), at + size
         with open(os.path.join(folder, f"{i}.tfrecord"), "wb") as file:
             for number in numbers:
-                head, body = struct.pack("<Q", 8), struct.pack("<q", number)
+                head, body = struct.pack("<Q", 8 + more_bytes), struct.pack("<q", number) + bytes(more_bytes)
                 file.write(head + crc32c(head) + body + crc32c(body))
     check_equal(at, SAMPLES, "records in the files")
     return folder

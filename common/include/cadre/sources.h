@@ -72,6 +72,12 @@ CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generato
  * that is replaced while a dataset reads it is DATA_LOSS. UNAVAILABLE: the store did not answer
  * usefully for a minute; PERMISSION_DENIED names what is not permitted.
  *
+ * With CADRE_OBJECT_NEIGHBOURS=on in all tasks of a job they read each byte from the store once,
+ * all together, as far as their memories and disks hold the data: each part of an object has one
+ * task that reads it there, and the others get it from that task, over the network that tensors
+ * take. Samples, order and errors are the same. For a link to the store that is slow beside that
+ * network.
+ *
  * Tasks that share a dataset by files (CADRE_SHARD_FILE) share out the `paths` of one source as
  * they do the names that cadre_dataset_interleave reads: task i of W reads the paths i, i + W, ...,
  * one after the other. */

@@ -24,6 +24,11 @@ SAVES = amount.of(3, 1)
 STEP_MS = 1
 SLOW_BYTES_S, LATENCY_S, SLOW_SHARDS = 100e6 / 8, 0.05, 1  # of the proxy; a shard takes 8 s
 KEYS = amount.of([1_000, 100_000], [1_000, 3_000])
+# Tasks of one job on workers of their own, which read a shuffle of all records over that slow
+# link: 6 MB of each object.
+SHARED_TASKS, SHARED_EPOCHS = amount.of((1, 2, 4, 8), (1, 2)), 2
+SHARED_SHARDS, SHARED_RECORDS = amount.of((4, 28_000), (2, 2_000))
+SHARED_LINK_BYTES_S = amount.of(SLOW_BYTES_S, 0.0)
 SLOW = "50 ms, 100 Mbit/s"
 LINK, LINK_BYTES_S = "2.5 Gbit/s", 2.5e9 / 8  # of the store
 FASTEST = (2, 8)  # curl's processes and connections there
@@ -108,6 +113,24 @@ class Bench:
             samples.measure("a checkpoint's reader", SLOW,
                             lambda: read("ahead", *self.paths[:SLOW_SHARDS], variables=variables))
 
+    def shared(self, samples):
+        """Bytes asked of the store by all tasks of a job, and the seconds of the job."""
+        from cluster import Cluster
+        from proxy import Proxy
+        self.store.make("shared")
+        programs.run(programs.program("bench_input_write"), self.store.path("shared", "s"), str(SHARED_SHARDS),
+                     str(SHARED_SHARDS * SHARED_RECORDS), str(RECORD_BYTES))
+        for tasks in SHARED_TASKS:
+            for setting in ("off", "on"):
+                with Proxy(self.store.endpoint) as proxy, Cluster(workers=tasks, slots=1) as cluster:
+                    proxy.link.bytes_s = SHARED_LINK_BYTES_S
+                    samples.measure(f"neighbours {setting}", ("shared", tasks),
+                                    lambda c=cluster, p=proxy, t=tasks, s=setting: read_shared(c, p, t, s))
+                for number in range(SHARED_SHARDS):  # each job makes them itself
+                    index = self.store.path("shared", f"s-{number}.cadre-index")
+                    if os.path.exists(index):
+                        os.remove(index)
+
     def uploads(self, samples):
         parts = CHECKPOINT_BYTES // floor.PART_BYTES
         self.store.make("written")
@@ -143,6 +166,18 @@ class Bench:
             pages = [[f'url = "{self.store.endpoint}/keys-{count}?list-type=2&continuation-token={first}"']
                      for first in range(0, count, 1000)]
             samples.measure("curl, 1 x 1", ("list", count), lambda p=pages: timed(floor.run_curls, p, 1, 1))
+
+
+def read_shared(cluster, proxy, tasks, setting):
+    variables = floor.variables_of(proxy.endpoint) | {"CADRE_OBJECT_NEIGHBOURS": setting}
+    options = [option for name, value in variables.items() for option in ("--env", f"{name}={value}")]
+    began_s = time.monotonic()
+    cluster.cadre("submit", "--workers", str(tasks), "--replicas", "1", *options,
+                  programs.program("bench_object_shared"), "--", str(SHARED_EPOCHS),
+                  *[f"s3://shared/s-{number}" for number in range(SHARED_SHARDS)])
+    took_s = time.monotonic() - began_s
+    down = sum(count for key, count in proxy.down_of().items() if key.startswith("shared/s-"))
+    return {"process_s": took_s, "down": down}
 
 
 def save(where, variables):
@@ -181,6 +216,7 @@ def run_round(samples):
         bench.streams(samples)
         bench.records(samples)
         bench.slow(samples)
+        bench.shared(samples)
         bench.uploads(samples)
         bench.lists(samples)
     why = absent_swift()
@@ -284,6 +320,23 @@ def report_checkpoints(samples):
                  "meanwhile"], rows)
 
 
+def report_shared(samples):
+    size = SHARED_SHARDS * SHARED_RECORDS * (RECORD_BYTES + FRAME_BYTES)
+    print(f"  a shuffle of all records of {SHARED_SHARDS} objects, {size / 1e6:.0f} MB in all, {SHARED_EPOCHS} epochs, "
+          f"by the tasks of one job, over 100 Mbit/s\n")
+    rows = []
+    for tasks in SHARED_TASKS:
+        cells = [str(tasks)]
+        for row in ("neighbours off", "neighbours on"):
+            down = samples.median(row, ("shared", tasks), "down")
+            cells += [shown(quotient(down, 1e6)), shown(quotient(down, size)),
+                      shown(samples.median(row, ("shared", tasks), "process_s"))]
+        times = quotient(samples.median("neighbours on", ("shared", tasks), "down"), size)
+        goal = "-" if times is None else f"1.03 {'met' if times <= 1.03 else 'MISSED'}"
+        rows.append([*cells, goal, percent(max(samples.others.get(("neighbours on", ("shared", tasks)), [0])))])
+    print_table(["tasks", "MB asked, off", "of the data", "s", "on", "of the data", "s", "goal", "others"], rows)
+
+
 def report_link(samples):
     read_s, written_s = (samples.median(row, LINK, "process_s") for row in ("curl", "curl's upload"))
     rows = [rate_line(samples, row, LINK, name, size, best_s, goal) for row, name, size, best_s, goal in (
@@ -299,6 +352,7 @@ def report(samples):
     report_link(samples)
     report_records(samples)
     report_checkpoints(samples)
+    report_shared(samples)
     print_table(["keys", "s", "curl, s", "of curl", "memory, MiB"],
                 [[f"{count:,}", shown(samples.median("objects", ("list", count), "process_s")),
                   shown(samples.median("curl, 1 x 1", ("list", count), "process_s")),

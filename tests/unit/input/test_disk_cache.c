@@ -321,6 +321,43 @@ static void bounded(void **state)
     assert_int_equal(mkdir(folder, 0700), 0);
 }
 
+static bool is_wide(void *unused)
+{
+    (void)unused;
+    return disk_cache_space_is_wide();
+}
+
+struct writing {
+    const struct disk_cache_key *key;
+    uint64_t kept;
+};
+
+/* One block more, if there is room for it now. */
+static bool written_until_narrow(void *user)
+{
+    static char bytes[OBJECT_BLOCK_BYTES];
+    struct writing *writing = user;
+    for (int i = 0; i < 10 && disk_cache_space_is_wide(); i++) {
+        writing->kept += disk_cache_write(writing->key, writing->kept, bytes, sizeof bytes);
+    }
+    return !disk_cache_space_is_wide();
+}
+
+/* Less than half of the 64 MiB: what was written since counts, too. */
+static void wide_room(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct disk_cache_key key;
+    set_environment(folder, "64");
+    ASSERT_OK(disk_cache_prepare(&error));
+    disk_cache_key_make(PATH, "w", 1, &key);
+    assert_true(test_wait(is_wide, NULL, WAIT_US));
+    struct writing writing = {.key = &key};
+    assert_true(test_wait(written_until_narrow, &writing, WAIT_US));
+    assert_in_range(writing.kept * OBJECT_BLOCK_BYTES, (size_t)31 << 20, (size_t)33 << 20);
+}
+
 static void settings(void **state)
 {
     (void)state;
@@ -497,6 +534,7 @@ int main(void)
         cmocka_unit_test_setup(checked_once, setup),
         cmocka_unit_test_setup(a_full_disk, setup),
         cmocka_unit_test_setup(bounded, setup),
+        cmocka_unit_test_setup(wide_room, setup),
         cmocka_unit_test_setup(settings, setup),
         cmocka_unit_test_setup(a_second_epoch, setup),
         cmocka_unit_test_setup(here_and_there, setup),

@@ -15,6 +15,7 @@
 #include "tests/unit/input/fake_storage.h"
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_memory.h"
+#include "worker/library/input/objects/object_neighbours.h"
 
 #define BLOCK OBJECT_BLOCK_BYTES
 #define PATH  "s3://bucket/data"
@@ -199,6 +200,75 @@ static void in_order(void **state)
         /* Each byte once, in fewer requests than blocks. */
         assert_int_equal(fake_storage_counts().bytes, size);
         assert_true(fake_storage_counts().reads < 90);
+    }
+    free(bytes);
+}
+
+/* --- from other tasks --- */
+
+struct neighbour {
+    const char *bytes;
+    bool away;
+    _Atomic uint64_t reads;
+    _Atomic uint64_t read_bytes;
+    _Atomic uint64_t wrong; /* reads of two segments */
+};
+
+/* It has each second segment. */
+static bool neighbour_read(
+    void *user, const struct object *object, uint64_t offset, void *const places[], size_t bytes)
+{
+    struct neighbour *neighbour = user;
+    uint64_t segment = offset / OBJECT_SEGMENT_BYTES;
+    assert_string_equal(object_path(object), PATH);
+    neighbour->wrong += (offset + bytes - 1) / OBJECT_SEGMENT_BYTES != segment;
+    if (segment % 2 == 0) {
+        return false;
+    }
+    neighbour->reads++;
+    memset(places[0], 0, 1000); /* what it did not end with must not be seen */
+    if (neighbour->away) {
+        return false;
+    }
+    neighbour->read_bytes += bytes;
+    for (size_t at = 0; at < bytes; at += BLOCK) {
+        memcpy(places[at / BLOCK], neighbour->bytes + offset + at,
+            bytes - at < BLOCK ? bytes - at : BLOCK);
+    }
+    return true;
+}
+
+/* In order and by index: no run is of two segments, and what it has is not asked of the store. */
+static void from_a_neighbour(void **state)
+{
+    (void)state;
+    size_t size = 70 * BLOCK + 1234;
+    char *bytes = make_bytes(size);
+    size_t segment = OBJECT_SEGMENT_BYTES;
+    uint64_t its_own = segment + segment; /* of 0 to 4, and the last is not a whole one */
+    for (int turn = 0; turn < 4; turn++) {
+        struct neighbour neighbour = {.bytes = bytes, .away = turn >= 2};
+        const struct object_neighbours neighbours = {.read = neighbour_read, .user = &neighbour};
+        assert_int_equal(begin(128), 0);
+        fake_storage_set(PATH, bytes, size);
+        assert_false(object_neighbours_on());
+        object_neighbours_set(&neighbours);
+        assert_true(object_neighbours_on());
+        if (turn % 2 == 0) {
+            read_in_order(bytes, size, 100000);
+        } else {
+            struct object *object = open_object(PATH);
+            expect_bytes(object, bytes, size, 3);
+            object_close(object);
+            read_in_order(bytes, size, 100000);
+        }
+        object_neighbours_set(NULL);
+        assert_int_equal(neighbour.wrong, 0);
+        assert_true(neighbour.reads > 0);
+        uint64_t given = turn < 2 ? its_own : 0;
+        assert_int_equal(neighbour.read_bytes, given);
+        assert_int_equal(fake_storage_counts().bytes, size - given);
+        assert_false(object_neighbours_on());
     }
     free(bytes);
 }
@@ -487,6 +557,7 @@ int main(void)
         cmocka_unit_test_setup(fetched_once, setup),
         cmocka_unit_test_setup(within_the_budget, setup),
         cmocka_unit_test_setup(in_order, setup),
+        cmocka_unit_test_setup(from_a_neighbour, setup),
         cmocka_unit_test_setup(several_at_a_time, setup),
         cmocka_unit_test_setup(threads_share_it, setup),
         cmocka_unit_test_setup(expected_objects, setup),

@@ -14,7 +14,7 @@ static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "
     "CADRE_CLUSTER", "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S",
     "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE", "CADRE_TASK_INDEX",
     "CADRE_WORKERS", "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS",
-    "CADRE_SERVER_MEMORY", "CADRE_MESH_PORTS", "CADRE_EVENTS"};
+    "CADRE_SERVER_MEMORY", "CADRE_MESH_PORTS", "CADRE_EVENTS", "CADRE_OBJECT_NEIGHBOURS"};
 
 static int clear(void **state)
 {
@@ -246,6 +246,24 @@ static void states_are_compared_as_asked(void **state)
         "CADRE_VERIFY_LOSSES is '1'; set it to on or off, or unset it");
 }
 
+static void neighbours_are_asked_for(void **state)
+{
+    (void)state;
+    struct environment environment;
+    struct cadre_error error = {0};
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.object_neighbours);
+    setenv("CADRE_OBJECT_NEIGHBOURS", "on", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.object_neighbours);
+    setenv("CADRE_OBJECT_NEIGHBOURS", "off", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.object_neighbours);
+    setenv("CADRE_OBJECT_NEIGHBOURS", "yes", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_OBJECT_NEIGHBOURS is 'yes'; set it to on or off, or unset it");
+}
+
 static void event_files_are_asked_for(void **state)
 {
     (void)state;
@@ -443,6 +461,7 @@ int main(void)
         cmocka_unit_test_setup(a_folder_may_be_in_an_object_store, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
         cmocka_unit_test_setup(states_are_compared_as_asked, clear),
+        cmocka_unit_test_setup(neighbours_are_asked_for, clear),
         cmocka_unit_test_setup(event_files_are_asked_for, clear),
         cmocka_unit_test_setup(sigterm_is_a_notice_under_a_daemon, clear),
         cmocka_unit_test_setup(a_daemon_says_whether_it_returns, clear),

@@ -25,6 +25,9 @@
 #define ROOM_PART  8
 #define LIMIT_PART 32
 
+/* Of the limit: up to that much there is wide room. */
+#define WIDE_PART 2
+
 /* Without a write between them two looks are so far apart. */
 #define LOOK_US (5 * CADRE_US_PER_S)
 
@@ -50,6 +53,7 @@ static char space_folder[4096];
 static uint64_t space_limit;
 static uint64_t space_written; /* since the folder was looked at */
 static uint64_t space_left;    /* that may be written before it is looked at again */
+static uint64_t space_taken;   /* when it was looked at */
 static bool space_looking;
 static uint64_t space_looked_us;
 
@@ -161,6 +165,7 @@ static void space_look(struct work *work)
     pthread_mutex_lock(&space_lock);
     uint64_t limit = space_limit;
     snprintf(folder, sizeof folder, "%s", space_folder);
+    space_taken += space_written; /* until it is counted */
     space_written = 0;
     pthread_mutex_unlock(&space_lock);
     uint64_t free_bytes = UINT64_MAX;
@@ -172,6 +177,7 @@ static void space_look(struct work *work)
     room = room > limit / LIMIT_PART ? room : limit / LIMIT_PART;
     pthread_mutex_lock(&space_lock);
     space_left = room < others ? room : others;
+    space_taken = bytes;
     space_looking = false;
     space_looked_us = clock_monotonic_us();
     pthread_mutex_unlock(&space_lock);
@@ -197,8 +203,17 @@ void disk_cache_space_begin(const char *folder, uint64_t limit)
     snprintf(space_folder, sizeof space_folder, "%s", folder);
     space_limit = limit;
     space_left = 0; /* until it was looked at */
+    space_taken = limit;
     begin_look();
     pthread_mutex_unlock(&space_lock);
+}
+
+bool disk_cache_space_is_wide(void)
+{
+    pthread_mutex_lock(&space_lock);
+    bool wide = space_taken + space_written <= space_limit / WIDE_PART;
+    pthread_mutex_unlock(&space_lock);
+    return wide;
 }
 
 bool disk_cache_space_claim(uint64_t bytes)

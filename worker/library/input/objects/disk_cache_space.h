@@ -16,6 +16,10 @@ void disk_cache_space_begin(const char *folder, uint64_t limit);
 /* Whether `bytes` more may be written now. Any thread. */
 bool disk_cache_space_claim(uint64_t bytes);
 
+/* Whether less than half of the limit is taken: then there is room for what others have, too. Any
+ * thread. */
+bool disk_cache_space_is_wide(void);
+
 /* Counts what is in the folder and removes what is too much, now, in this thread. Returns the bytes
  * that are left. */
 uint64_t disk_cache_space_tidy(const char *folder, uint64_t limit);

@@ -7,7 +7,9 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/library/input/objects/disk_cache_space.h"
 #include "worker/library/input/objects/object.h"
+#include "worker/library/input/objects/object_neighbours.h"
 
 static enum block_state state_of(const struct object *object, uint64_t number)
 {
@@ -103,26 +105,39 @@ void object_fetch_look(struct object *object)
     }
 }
 
-/* From the store, and to the disk. */
+/* From the store, or from the task that asks it for them; and to the disk, where what is another
+ * task's has its place only while there is much room. */
+static cadre_status object_fetch_run_of(
+    const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
+{
+    uint64_t offset = first * OBJECT_BLOCK_BYTES;
+    void *places[AHEAD_RUN_MAX];
+    CADRE_ASSERT(count > 0 && count <= AHEAD_RUN_MAX);
+    for (uint64_t i = 0; i < count; i++) {
+        places[i] = object_block_bytes(&object->blocks[first + i]);
+    }
+    size_t bytes = bytes_of(object, first, count);
+    bool copied = object_neighbours_read(object, offset, places, bytes);
+    if (!copied) {
+        CADRE_TRY(explain(object,
+            storage_read_pieces(object->storage, offset, places, OBJECT_BLOCK_BYTES, bytes, error),
+            error));
+    }
+    for (uint64_t i = 0; i < count && (!copied || disk_cache_space_is_wide()); i++) {
+        if (disk_cache_write(&object->disk, first + i, places[i], bytes_of(object, first + i, 1))) {
+            mark_on_disk(object, first + i);
+        }
+    }
+    return CADRE_OK;
+}
+
 static cadre_status object_fetch_remote(
     const struct object *object, uint64_t first, uint64_t count, struct cadre_error *error)
 {
-    void *pieces[AHEAD_RUN_MAX];
-    if (count == 0) {
-        return CADRE_OK;
-    }
-    CADRE_ASSERT(count <= AHEAD_RUN_MAX);
-    for (uint64_t i = 0; i < count; i++) {
-        pieces[i] = object_block_bytes(&object->blocks[first + i]);
-    }
-    CADRE_TRY(explain(object,
-        storage_read_pieces(object->storage, first * OBJECT_BLOCK_BYTES, pieces, OBJECT_BLOCK_BYTES,
-            bytes_of(object, first, count), error),
-        error));
-    for (uint64_t i = 0; i < count; i++) {
-        if (disk_cache_write(&object->disk, first + i, pieces[i], bytes_of(object, first + i, 1))) {
-            mark_on_disk(object, first + i);
-        }
+    for (uint64_t end = first + count; first < end;) {
+        uint64_t run = object_neighbours_run(first, end - first);
+        CADRE_TRY(object_fetch_run_of(object, first, run, error));
+        first += run;
     }
     return CADRE_OK;
 }
@@ -200,7 +215,7 @@ static void object_fetch_undo(struct fetch *fetch)
 static uint64_t claim_run(struct object *object, uint64_t first, uint64_t count, bool *ret_full)
 {
     uint64_t claimed = 0;
-    count = count < AHEAD_RUN_MAX ? count : AHEAD_RUN_MAX;
+    count = object_neighbours_run(first, count < AHEAD_RUN_MAX ? count : AHEAD_RUN_MAX);
     while (claimed < count && state_of(object, first + claimed) == BLOCK_EMPTY) {
         if (!object_block_claim(object, first + claimed)) {
             *ret_full = true;

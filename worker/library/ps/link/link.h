@@ -129,6 +129,9 @@ struct link_admission {
 /* Starts the admitting thread; `terms` and `admission` are copied. */
 cadre_status link_listener_start(struct link_listener *listener, const struct link_terms *terms,
     const struct link_admission *admission, struct cadre_error *error);
+/* Of one that is started: who comes from now on has to prove these. Those who are admitted stay.
+ * Any thread. */
+void link_listener_set_terms(struct link_listener *listener, const struct link_terms *terms);
 /* Ends the thread and all connections that are not admitted yet. NULL is allowed. */
 void link_listener_close(struct link_listener *listener);
 

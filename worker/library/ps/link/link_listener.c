@@ -42,7 +42,8 @@ struct link_listener {
     bool started;
     pthread_t thread;
     atomic_bool closing;
-    struct link_terms terms;
+    pthread_mutex_t terms_lock;
+    struct link_terms terms; /* under the lock */
     struct link_admission admission;
     size_t count;
     struct pending_connection pending[LINK_PENDING_MAX];
@@ -253,7 +254,9 @@ static void *listen_loop(void *argument)
         int ready = poll(pollers, count + 2, limit_ms);
         uint64_t now_us = clock_monotonic_us();
         if (ready >= 0) {
+            pthread_mutex_lock(&listener->terms_lock);
             serve_pending(listener, pollers, now_us);
+            pthread_mutex_unlock(&listener->terms_lock);
         }
         accepts = ready <= 0 || pollers[count + 1].revents == 0 || accept_waiting(listener, now_us);
     }
@@ -287,6 +290,7 @@ cadre_status link_listener_open(const char *host, const struct port_range *ports
     }
     listener->fd = -1;
     listener->wake_fd = -1;
+    pthread_mutex_init(&listener->terms_lock, NULL);
     cadre_status status = open_socket(listener, &address, host, ports, error);
     if (status != CADRE_OK) {
         link_listener_close(listener);
@@ -310,6 +314,13 @@ cadre_status link_listener_start(struct link_listener *listener, const struct li
     return CADRE_OK;
 }
 
+void link_listener_set_terms(struct link_listener *listener, const struct link_terms *terms)
+{
+    pthread_mutex_lock(&listener->terms_lock);
+    listener->terms = *terms;
+    pthread_mutex_unlock(&listener->terms_lock);
+}
+
 void link_listener_close(struct link_listener *listener)
 {
     if (listener == NULL) {
@@ -329,5 +340,6 @@ void link_listener_close(struct link_listener *listener)
     if (listener->wake_fd >= 0) {
         close(listener->wake_fd);
     }
+    pthread_mutex_destroy(&listener->terms_lock);
     free(listener);
 }

@@ -361,6 +361,18 @@ static cadre_status read_verify(struct environment *environment, struct cadre_er
     return CADRE_OK;
 }
 
+static cadre_status read_neighbours(struct environment *environment, struct cadre_error *error)
+{
+    const char *text = getenv("CADRE_OBJECT_NEIGHBOURS");
+    environment->object_neighbours = text != NULL && strcmp(text, "on") == 0;
+    if (text != NULL && !environment->object_neighbours && strcmp(text, "off") != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_OBJECT_NEIGHBOURS is '%.*s'; set it to on or off, or unset it", VALUE_SHOWN,
+            text);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status read_events(struct environment *environment, struct cadre_error *error)
 {
     const char *text = getenv("CADRE_EVENTS");
@@ -391,6 +403,7 @@ static cadre_status read_limits(struct environment *environment, struct cadre_er
     CADRE_TRY(read_number("CADRE_COLLECTIVE_TIMEOUT_S", 0, COLLECTIVE_TIMEOUT_S_MAX,
         COLLECTIVE_TIMEOUT_S, &timeout_s, error));
     CADRE_TRY(read_verify(environment, error));
+    CADRE_TRY(read_neighbours(environment, error));
     environment->backtrace = backtrace == 1;
     environment->collective_timeout_us = timeout_s * CADRE_US_PER_S;
     return CADRE_OK;

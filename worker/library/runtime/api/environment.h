@@ -76,6 +76,11 @@
  *                       none is kept there
  *     CADRE_CACHE_MIB   mebibytes that it may take, 64 or more; default 16384
  *
+ *     CADRE_OBJECT_NEIGHBOURS
+ *                       on: the tasks of a job read each byte of an object from the store once, all
+ *                       together, and the others take it from the task that did
+ *                       (worker/library/neighbours); default off
+ *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
  *                                 seconds, default 1800; 0: for ever
  *
@@ -146,9 +151,10 @@ struct environment {
     uint32_t cluster_port;                           /* 0: the default */
     uint64_t cluster_wait_us;
     uint64_t cluster_grace_us;
-    bool verify_off;       /* the replicas' states are not compared */
-    bool verify_losses;    /* when a task is lost the job goes on from what was compared */
-    uint64_t verify_every; /* steps; 0: as measured */
+    bool verify_off;        /* the replicas' states are not compared */
+    bool verify_losses;     /* when a task is lost the job goes on from what was compared */
+    uint64_t verify_every;  /* steps; 0: as measured */
+    bool object_neighbours; /* bytes of objects come from other tasks, too */
     enum event_setting events;
     char events_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": in the output folder */
     bool backtrace;                               /* of a crash */

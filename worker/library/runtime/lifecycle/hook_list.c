@@ -5,6 +5,7 @@
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/input/input_hooks.h"
+#include "worker/library/runtime/neighbours/neighbours_hooks.h"
 #include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/roles/chief.h"
@@ -18,6 +19,7 @@
  *                 begin, bind, complete        returned, commit, undo      a generation
  *   preemption    may stop the job here
  *   input         refreshes, announces         consumption, cursor         positions, cut again
+ *   neighbours                                           who is asked for objects
  *   digests       hashes what replicas hold    what was compared           the next step is due
  *   state         copies for a checkpoint                                  state, its text
  *   ps job
@@ -31,6 +33,7 @@
 const struct strategy_hooks *const strategy_hook_tables[] = {
     &preemption_hooks,
     &input_hooks,
+    &neighbours_hooks,
     &digests_hooks,
     &state_hooks,
     &ps_job_hooks,

@@ -41,6 +41,8 @@ struct member_status {
     uint64_t expected[2];
     uint64_t provable; /* 1 or 0; above that bit those of its files */
     uint64_t devices;  /* mesh_device_offer of its replicas; 0: they cannot be connected */
+    /* Text: where it is asked for bytes of objects; "": nowhere. */
+    uint64_t neighbour[LIMIT_ADDRESS_BYTES / sizeof(uint64_t)];
 };
 
 /* Fills in the run and the consumption. */

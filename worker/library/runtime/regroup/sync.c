@@ -22,7 +22,8 @@ struct sync {
     cadre_strategy *strategy;
     struct member_status own;
     struct sync_decision decision;
-    struct member_status source; /* of decision.source */
+    struct member_status source;    /* of decision.source */
+    struct member_status *statuses; /* owned; of all members, once they are known */
     struct device_summary devices;
     struct sync_plan sync_plan;
     bool takes_between_steps;
@@ -115,6 +116,8 @@ static cadre_status decide_on_replica(
         sync->source = statuses[sync->decision.source];
     }
     decide_what_passes(sync);
+    sync->statuses = statuses;
+    statuses = NULL;
     return CADRE_OK;
 }
 
@@ -214,6 +217,7 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
     struct sync sync = {.strategy = strategy, .own = point_of(strategy)};
     cadre_status status = strategy_each_replica(strategy, decide_on_replica, &sync, error);
     if (status == CADRE_OK) {
+        hooks_members(strategy, sync.statuses, strategy->roster.member_count);
         status = pass_on(&sync, error);
     }
     if (status == CADRE_OK && sync.decision.joins) {
@@ -222,6 +226,7 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
     if (status == CADRE_OK) {
         status = take_over(&sync, error);
     }
+    free(sync.statuses);
     strategy->regroup->device_summary = sync.devices;
     hooks_cleanup(strategy);
     return status;

@@ -12,8 +12,7 @@
     ((offsetof(struct strategy_hooks, member) - offsetof(struct strategy_hooks, open)) /           \
         sizeof(void (*)(void)))
 
-void hooks_list(
-    const struct strategy_hooks *const tables[], uint32_t count,
+void hooks_list(const struct strategy_hooks *const tables[], uint32_t count,
     struct strategy_hook_list *ret_list)
 {
     static void (*const none)(void) = NULL;
@@ -275,6 +274,16 @@ void hooks_fill_status(const cadre_strategy *strategy, struct member_status *mem
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         part->fill_status(strategy, member_status);
+    }
+}
+
+void hooks_members(cadre_strategy *strategy, const struct member_status *statuses, uint32_t count)
+{
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
+    uint32_t left = hooks_having(strategy, MOMENT(members));
+    while (left != 0) {
+        const struct strategy_hooks *part = next_down(strategy, &left);
+        part->members(strategy, statuses, count);
     }
 }
 

@@ -60,6 +60,7 @@ cadre_status hooks_digest(
 void hooks_generation_end(cadre_strategy *strategy);
 /* The parts fill in this task's status. */
 void hooks_fill_status(const cadre_strategy *strategy, struct member_status *member_status);
+void hooks_members(cadre_strategy *strategy, const struct member_status *statuses, uint32_t count);
 /* Whether the layout of the state of `rank` fits where it differs. */
 cadre_status hooks_compare_layout(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     bool differs, struct cadre_error *error);

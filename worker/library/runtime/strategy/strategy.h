@@ -52,6 +52,7 @@ struct state_part;
 struct digests_part;
 struct variables_part;
 struct input_part;
+struct neighbours_part;
 struct summaries_part;
 struct ps_job_state;
 struct worker_strategy;
@@ -96,6 +97,7 @@ struct cadre_strategy {
     struct reductions_part *reductions;
     struct variables_part *variables;
     struct input_part *input;
+    struct neighbours_part *neighbours;
     struct summaries_part *summaries;
     struct state_part *state_part;
     struct digests_part *digests;

@@ -130,6 +130,8 @@ struct strategy_hooks {
 
     /* Fills in its own fields of this task's status. */
     void (*fill_status)(const cadre_strategy *strategy, struct member_status *member_status);
+    /* The statuses of all members, by rank. The generation may still not come about. */
+    void (*members)(cadre_strategy *strategy, const struct member_status *statuses, uint32_t count);
     /* On every replica: the state of `rank` has another layout than that of some members that are
      * to receive it. CADRE_OK: they have less, and will make the rest; else why it does not fit.
      * `differs`: this task's is another one. */
