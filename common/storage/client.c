@@ -24,6 +24,8 @@ static void init_client(struct storage_client *client, const struct storage_opti
     client->connections = options->connections != 0 ? options->connections : CONNECTIONS;
     client->objects_only = options->objects_only;
     client->no_metadata = options->no_metadata;
+    client->read_bundle = options->read_bundle;
+    client->user = options->user;
     pthread_mutex_init(&client->mutex, NULL);
 }
 
@@ -85,7 +87,9 @@ static cadre_status open_session(struct storage_client *client, struct cadre_err
         .variables = client->has_variables ? &client->variables : NULL,
         .connections = client->connections,
         .deadline_us = client->deadline_us,
-        .no_metadata = client->no_metadata};
+        .no_metadata = client->no_metadata,
+        .read_bundle = client->read_bundle,
+        .user = client->user};
     return s3_session_open(&options, &client->session, error);
 }
 

@@ -17,6 +17,8 @@ struct storage_client {
     unsigned connections;
     bool objects_only;
     bool no_metadata;
+    s3_read_bundle *read_bundle;
+    void *user;
     pthread_mutex_t mutex; /* of what follows */
     struct s3_session *session;
     bool stopped;

@@ -2,20 +2,17 @@
 """`cadre submit --file s3://...` and `--outputs s3://...` at a real object store: workers fetch what the job's files
 are, and write there what its tasks leave; objects that change, stores that refuse, daemons that are killed."""
 import hashlib
-import http.server
 import os
 import signal
-import sys
-import threading
 
-from client import FAILED, SUCCEEDED, common_pb2, job_file, jobs_pb2
+from client import FAILED, SUCCEEDED, job_file, jobs_pb2
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, LEARNER, Gate, kill_all, learner
+from stored_files import Site, Submitter, object_file, submit_raw
 from testing import check, check_equal, check_in, run, wait_for
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "object_storage"))
-from chosen import chosen_store, environment_of, fresh_bucket  # noqa: E402
-from proxy import Proxy  # noqa: E402
+from chosen import chosen_store, environment_of, fresh_bucket  # its folder is added by stored_files
+from proxy import Proxy
 
 MIB = 1 << 20
 SUMS = script('sha256sum data/train.bin none "web file.bin"')
@@ -31,82 +28,6 @@ def objects(bucket, prefix):
 
 def digest_of(content):
     return hashlib.sha256(content).hexdigest()
-
-
-class Submitter:
-    """`cadre submit` in a folder with a program, with the store's variables, or these, in a file."""
-
-    def __init__(self, cluster, content, variables=None, **named):
-        self.cluster = cluster
-        self.folder = os.path.join(cluster.folder, "app")
-        os.makedirs(self.folder, exist_ok=True)
-        lines = environment_of(**named) if variables is None else variables
-        for name, text in (("program", content), ("store.env", "\n".join(lines).encode() + b"\n")):
-            with open(os.path.join(self.folder, name), "wb") as file:
-                file.write(text)
-        os.chmod(os.path.join(self.folder, "program"), 0o755)
-
-    def submit(self, *options, arguments=(), status=0):
-        done = self.cluster.cadre("submit", "--env-file", "store.env", *options, "./program", "--", *arguments,
-                                  cwd=self.folder, status=status)
-        return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-
-    def detach(self, *options, arguments=()):
-        """The job's number."""
-        self.submit("--detach", *options, arguments=arguments)
-        return max(job.id for job in self.cluster.client.jobs.List(jobs_pb2.ListJobsRequest()).jobs)
-
-
-def object_file(name, url, version="", size_bytes=0):
-    return common_pb2.JobFile(name=name, url=url, sha256=hashlib.sha256(url.encode()).digest(), version=version,
-                              size_bytes=size_bytes)
-
-
-def submit_raw(cluster, content, files, **fields):
-    """Without the look at the objects that `cadre submit` takes."""
-    cluster.client.upload([content])
-    spec = common_pb2.JobSpec(name="job", program=job_file("program", content, True), files=files,
-                              **{"workers": 1, "environment": environment_of(), **fields})
-    return cluster.client.jobs.Submit(spec).id
-
-
-class Site:
-    """A server of one file."""
-
-    def __init__(self, content):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_HEAD(self):
-                self.answer(b"")
-
-            def do_GET(self):
-                self.answer(content)
-
-            def answer(self, body):
-                first, last = 0, len(content) - 1
-                if "Range" in self.headers and body:
-                    first, last = map(int, self.headers["Range"].split("=")[1].split("-"))
-                self.send_response(206 if "Range" in self.headers else 200)
-                if "Range" in self.headers:
-                    self.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")
-                self.send_header("Content-Length", str(last - first + 1))
-                self.end_headers()
-                self.wfile.write(body[first:last + 1])
-
-            def log_message(self, *arguments):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *error):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 def test_workers_fetch_files():

@@ -294,7 +294,7 @@ static cadre_status prepare_check(struct restore *restore, struct cadre_error *e
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
     }
     return storage_is_object(restore->shared_path)
-               ? job_storage_open(&restore->storage, task->spec, error)
+               ? job_storage_open(&restore->storage, task->spec, &task->user, error)
                : CADRE_OK;
 }
 
