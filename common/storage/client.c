@@ -26,6 +26,7 @@ static void init_client(struct storage_client *client, const struct storage_opti
     client->no_metadata = options->no_metadata;
     client->read_bundle = options->read_bundle;
     client->user = options->user;
+    client->without_credentials = options->without_credentials;
     pthread_mutex_init(&client->mutex, NULL);
 }
 
@@ -89,7 +90,8 @@ static cadre_status open_session(struct storage_client *client, struct cadre_err
         .deadline_us = client->deadline_us,
         .no_metadata = client->no_metadata,
         .read_bundle = client->read_bundle,
-        .user = client->user};
+        .user = client->user,
+        .without_credentials = client->without_credentials};
     return s3_session_open(&options, &client->session, error);
 }
 

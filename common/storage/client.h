@@ -19,6 +19,7 @@ struct storage_client {
     bool no_metadata;
     s3_read_bundle *read_bundle;
     void *user;
+    const char *without_credentials;
     pthread_mutex_t mutex; /* of what follows */
     struct s3_session *session;
     bool stopped;

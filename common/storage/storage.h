@@ -63,6 +63,9 @@ struct storage_options {
     cadre_status (*read_bundle)(void *user, const char *path, char **ret_bytes, size_t *ret_size,
         struct cadre_error *error);
     void *user;
+    /* Where there are no credentials: why, and what to do, instead of a program's own environment
+     * and files; static. NULL: these. */
+    const char *without_credentials;
 };
 
 /* The settings are read and the credentials looked for with the first call for an object, and these

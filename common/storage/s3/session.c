@@ -147,6 +147,7 @@ static cadre_status open_session(
         .no_metadata = options->no_metadata};
     CADRE_TRY(http_open(&http, &session->http, error));
     const struct s3_provider_options provider = {.variables = options->variables,
+        .without = options->without_credentials,
         .fetch = fetch_for_provider,
         .now_us = now_for_provider,
         .user = session};

@@ -26,6 +26,7 @@ struct s3_session_options {
     bool no_metadata;            /* as of struct http_options */
     s3_read_bundle *read_bundle; /* NULL: libcurl reads the file */
     void *user;
+    const char *without_credentials; /* as of struct storage_options */
 };
 
 struct s3_session {

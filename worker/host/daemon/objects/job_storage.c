@@ -27,6 +27,14 @@ static const char *const host_names[] = {"AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
     METADATA_DISABLED};
 
+#define WITHOUT_KEYS "the job's environment has no AWS_ACCESS_KEY_ID, "
+#define GIVE_KEYS    "give the job its keys (--env AWS_ACCESS_KEY_ID --env AWS_SECRET_ACCESS_KEY)"
+
+/* What is said where there are none, without the host's and with them. */
+static const char no_keys[] = WITHOUT_KEYS "and its worker's daemon uses no others: " GIVE_KEYS
+                                           ", or have the worker started with --host-credentials";
+static const char no_keys_of_host[] = WITHOUT_KEYS "and its worker's host gives none: " GIVE_KEYS;
+
 static bool host_credentials;
 
 void job_storage_use_host_credentials(bool use)
@@ -124,6 +132,7 @@ cadre_status job_storage_open(struct job_storage *storage, const struct job_spec
     const struct storage_options options = {.variables = &storage->source,
         .objects_only = true,
         .no_metadata = true,
+        .without_credentials = host_credentials ? no_keys_of_host : no_keys,
         .read_bundle = read_bundle,
         .user = storage};
     cadre_status status = copy_variables(storage, spec, error);
