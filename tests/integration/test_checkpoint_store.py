@@ -12,6 +12,7 @@ import tempfile
 from checkpoints import EVERY, published
 from client import FAILED, jobs_pb2
 from cluster import Cluster, clean_environment, processes_naming, program
+from earlier_coordinator import VERSION, EarlierCoordinator
 from learning import FAST, FAST_WORKER, LEARNER, Learning, first_logged, kill_all
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
@@ -138,6 +139,24 @@ def test_a_job_goes_on_from_what_no_job_wrote():
         said = command(cluster, *submit, *given, "--restore", first, LEARNER, status=None, **own)
         check_in("the checkpoint of step 20", said, "the end of a job")
         check_in("does not have its hash", said, "the end of a job")
+
+
+def test_an_earlier_coordinator_is_given_no_such_job():
+    """It would pass over what it does not know: the job would begin with nothing, or leave its files elsewhere."""
+    bucket = fresh_bucket("earlier")
+    bucket.put("file", b"bytes")
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder, EarlierCoordinator(folder) as earlier:
+        here(folder, program("cadre"), "run", "--checkpoint-every", "20", "--checkpoint-folder", "s3://earlier/run",
+             LEARNER)
+        for options, words in ((("--restore", "s3://earlier/run"), "no start from a checkpoint in an object store"),
+                               (("--checkpoint-folder", "s3://earlier/new"), "no checkpoint folder in an object store"),
+                               (("--outputs", "s3://earlier/out"), "no outputs that workers write to an object store"),
+                               (("--file", "s3://earlier/file"), "no files that workers fetch from an object store")):
+            said = here(folder, program("cadre"), "submit", "--coordinator", earlier.address, *options, LEARNER,
+                        status=1)
+            check_in(f"the coordinator at {earlier.address} has version {VERSION}, which knows {words}", said, options)
+            check_in("upgrade the coordinator", said, options)
+        check_equal(set(earlier.asked), {"Version"}, "what the coordinator was asked")
 
 
 def test_a_damaged_object_is_not_the_end():
