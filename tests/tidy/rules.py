@@ -149,7 +149,8 @@ LAYERS = {
                                    "common/gpus/pci_gpus.h", "worker/host/agent/agent.h",
                                    "worker/host/agent/orphans.h", "worker/host/probe/slot_gpus.h",
                                    "worker/host/probe/use_child.h",
-                                   "worker/host/isolate/isolation.h", "worker/host/usage/usage.h",
+                                   "worker/host/isolate/isolation.h", "worker/host/isolate/user_file.h",
+                                   "worker/host/usage/usage.h",
                                    "worker/host/daemon/"],
     # The wing of a training program. Nothing of worker/host.
     "worker/library/crash/": ["worker/library/crash/"],

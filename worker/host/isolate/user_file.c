@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that are read as the user of a job.
+ * What is done as the user of a job.
  *
  * The kernel checks who opens a file by the thread's effective user. That of this thread is changed
  * by the system calls, because the library's functions change all threads. The real and the saved
@@ -57,32 +57,54 @@ static void become_again(const struct own_user *own)
     }
 }
 
-static cadre_status open_as(const struct isolation_user *user, const char *path, int *ret_fd,
-    uint64_t *ret_size, struct cadre_error *error)
+cadre_status user_call(const struct isolation_user *user, void (*call)(void *context),
+    void *context, struct cadre_error *error)
 {
     struct own_user own;
-    if (!user->change) {
-        return file_open_regular(path, ret_fd, ret_size, error);
-    }
     cadre_status status = CADRE_OK;
+    if (!user->change) {
+        call(context);
+        return CADRE_OK;
+    }
     if (!remember(&own)) {
         status = cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to read a file");
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to become a job's user");
     } else {
-        status = become(user->uid, user->gid)
-                     ? file_open_regular(path, ret_fd, ret_size, error)
-                     : cadre_error_errno(error, errno, "cannot become user %u", user->uid);
+        if (become(user->uid, user->gid)) {
+            call(context);
+        } else {
+            status = cadre_error_errno(error, errno, "cannot become user %u", user->uid);
+        }
         become_again(&own);
     }
     free(own.groups);
     return status;
 }
 
+/* ---- a file ---- */
+
+struct opening {
+    const char *path;
+    int fd;
+    uint64_t size;
+    struct cadre_error error;
+};
+
+static void open_file(void *context)
+{
+    struct opening *opening = context;
+    (void)file_open_regular(opening->path, &opening->fd, &opening->size, &opening->error);
+}
+
 cadre_status user_file_read(const struct isolation_user *user, const char *path, size_t limit_bytes,
     char **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
-    uint64_t size = 0;
-    CADRE_CLOSE_AT_EXIT int fd = -1;
-    CADRE_TRY(open_as(user, path, &fd, &size, error));
-    return file_read_fd(fd, path, size, limit_bytes, ret_bytes, ret_size, error);
+    struct opening opening = {.path = path, .fd = -1};
+    CADRE_TRY(user_call(user, open_file, &opening, error));
+    CADRE_CLOSE_AT_EXIT int fd = opening.fd;
+    if (opening.error.code != CADRE_OK) {
+        *error = opening.error;
+        return error->code;
+    }
+    return file_read_fd(fd, path, opening.size, limit_bytes, ret_bytes, ret_size, error);
 }
