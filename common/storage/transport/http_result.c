@@ -55,6 +55,12 @@ static cadre_status of_untrusted(
     int length = host_of(call->request.url, &host);
     const char *file = call->http->ca_file;
     bool known = call->issuer[0] != '\0';
+    if (call->watched && !known) { /* the chain is good */
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the certificate of %.*s is that of another host (%s): use a name that it has, or give "
+            "the host a certificate with this one",
+            length, host, reason);
+    }
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "the certificate of %.*s%s%s%s is not trusted (%s): AWS_CA_BUNDLE%s%.200s%s is to name the "
         "file with its authority's certificate",

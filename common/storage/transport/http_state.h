@@ -54,7 +54,8 @@ struct http_call {
     CURLcode code;
     enum http_cause cause;
     char reason[CURL_ERROR_SIZE];
-    bool forbidden;                 /* one of its addresses was passed over */
+    bool forbidden; /* one of its addresses was passed over */
+    bool watched;   /* its chain of certificates is: what is wrong with that has an issuer */
     char issuer[HTTP_ISSUER_BYTES]; /* of a certificate that is not trusted; "": not known */
     enum http_sink sink;
     struct http_answer answer;

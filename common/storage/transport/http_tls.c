@@ -44,7 +44,9 @@ static CURLcode on_context(CURL *easy, void *context, void *user)
 {
     (void)easy;
     if (SSL_CTX_set_ex_data(context, call_index, user) == 1) {
+        struct http_call *call = user;
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, on_certificate);
+        call->watched = true;
     }
     return CURLE_OK;
 }
@@ -52,6 +54,7 @@ static CURLcode on_context(CURL *easy, void *context, void *user)
 void http_tls_watch(struct http_call *call)
 {
     pthread_once(&index_once, make_index);
+    call->watched = false;
     call->issuer[0] = '\0';
     if (call_index >= 0) { /* a libcurl with another TLS library refuses this, and has no issuer */
         curl_easy_setopt(call->easy, CURLOPT_SSL_CTX_FUNCTION, on_context);

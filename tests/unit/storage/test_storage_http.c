@@ -345,7 +345,8 @@ static void certificates(void **state)
     /* Of another host. */
     snprintf(url, sizeof url, "https://localhost:%d/web/none", tls.port);
     assert_error(ask(&request, &status, NULL, &may_pass, &error), CADRE_FAILED_PRECONDITION, &error,
-        "localhost");
+        "is that of another host (SSL: no alternative certificate subject name matches target host "
+        "name 'localhost')");
     close_http();
     for (size_t i = 1; i < 3; i++) {
         snprintf(url, sizeof url, "https://127.0.0.1:%d/web/none", tls.port);
