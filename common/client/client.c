@@ -83,7 +83,7 @@ static cadre_status ask_version(struct cadre_client *client)
     cadre_result_release(version);
     if (status == CADRE_UNAVAILABLE && client->leaderless) {
         client->request_ids = true; /* as of every version that can be one of several */
-        client->objects = true;     /* not known: one that does not know them misses a content */
+        client->objects = true;     /* likewise */
         return CADRE_OK;
     }
     return status;

@@ -36,7 +36,7 @@ struct cadre_client {
     struct ledger_position seen; /* the newest that it was answered from */
     char *version;               /* of the coordinator, by its last answer; or NULL */
     bool request_ids;            /* it makes one job of a submission that is repeated */
-    bool objects;                /* it takes jobs with files that are objects */
+    bool objects;                /* it knows what of a job is in an object store */
     bool in_outage;              /* on_outage(true) was the last call */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };

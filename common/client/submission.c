@@ -198,7 +198,7 @@ static cadre_status hash_files(struct submission *submission, const cadre_submit
         const cadre_file *file = &options->files[i];
         if (file->path != NULL && object_url_is(file->path)) {
             CADRE_TRY(describe_object(file, files[i].name, &files[i], error));
-            submission->has_objects = true;
+            submission->unknown = "no files that workers fetch from an object store";
         } else {
             CADRE_TRY(hash_file(submission, "file", file->path, files[i].name, &files[i], error));
         }
@@ -423,6 +423,19 @@ static void choose_name(const cadre_submit_options *options, char name[LIMIT_NAM
     name[length] = '\0';
 }
 
+/* But for files, which are looked at later. */
+static const char *unknown_of(const struct job_spec *spec)
+{
+    if (spec->has_restore_checkpoint) {
+        return "no start from a checkpoint in an object store that is not one of its jobs'";
+    }
+    if (object_path_is(spec->checkpoint_folder)) {
+        return "no checkpoint folder in an object store";
+    }
+    return spec->outputs_folder[0] != '\0' ? "no outputs that workers write to an object store"
+                                           : NULL;
+}
+
 cadre_status submission_open(const cadre_submit_options *options, struct submission *ret_submission,
     struct cadre_error *error)
 {
@@ -481,7 +494,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "the kernel gives no random bytes for a submission's id");
     }
-    ret_submission->has_objects = spec.outputs_folder[0] != '\0';
+    ret_submission->unknown = unknown_of(&spec);
     CADRE_TRY(hash_program_file(ret_submission, options, &spec, error));
     CADRE_TRY(hash_files(ret_submission, options, files, &spec, error));
     CADRE_TRY(wire_pack_job_spec(&spec, &ret_submission->spec, error));

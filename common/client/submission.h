@@ -19,7 +19,9 @@ struct submission {
     struct wire_buffer spec; /* JobSpec */
     struct content *contents;
     size_t content_count; /* each hash once; the program's is the first */
-    bool has_objects;     /* files that workers fetch, or outputs that they write there */
+    /* "no ...": what of it an earlier coordinator knows not, as it is in an object store. NULL: it
+     * knows all. */
+    const char *unknown;
 };
 
 /* Reads and hashes program and files, draws the request id, and checks everything by the

@@ -337,11 +337,11 @@ static cadre_status client_start(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to prepare a job");
     }
     CADRE_TRY(submission_open(options, &submit->submission, error));
-    if (submit->submission.has_objects && !submit->base.client->objects) {
-        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
-            "the coordinator at %s has version %s, which knows neither files that workers fetch "
-            "from an object store nor outputs that they write to one: upgrade the coordinator",
-            rpc_endpoints_address(submit->base.client->endpoints), submit->base.client->version);
+    if (submit->submission.unknown != NULL && !submit->base.client->objects) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the coordinator at %s has version %s, which knows %s: upgrade the coordinator",
+            rpc_endpoints_address(submit->base.client->endpoints), submit->base.client->version,
+            submit->submission.unknown);
     }
     return ask_missing(submit, error);
 }

@@ -24,6 +24,9 @@ static void init_client(struct storage_client *client, const struct storage_opti
     client->connections = options->connections != 0 ? options->connections : CONNECTIONS;
     client->objects_only = options->objects_only;
     client->no_metadata = options->no_metadata;
+    client->read_bundle = options->read_bundle;
+    client->user = options->user;
+    client->without_credentials = options->without_credentials;
     pthread_mutex_init(&client->mutex, NULL);
 }
 
@@ -85,7 +88,10 @@ static cadre_status open_session(struct storage_client *client, struct cadre_err
         .variables = client->has_variables ? &client->variables : NULL,
         .connections = client->connections,
         .deadline_us = client->deadline_us,
-        .no_metadata = client->no_metadata};
+        .no_metadata = client->no_metadata,
+        .read_bundle = client->read_bundle,
+        .user = client->user,
+        .without_credentials = client->without_credentials};
     return s3_session_open(&options, &client->session, error);
 }
 

@@ -17,6 +17,9 @@ struct storage_client {
     unsigned connections;
     bool objects_only;
     bool no_metadata;
+    s3_read_bundle *read_bundle;
+    void *user;
+    const char *without_credentials;
     pthread_mutex_t mutex; /* of what follows */
     struct s3_session *session;
     bool stopped;

@@ -58,6 +58,14 @@ struct storage_options {
     /* Of settings and paths that another chose: a store at an address of a host's metadata services
      * is PERMISSION_DENIED. (Credentials are still looked for there, as `variables` say.) */
     bool no_metadata;
+    /* How the file that AWS_CA_BUNDLE names is read, where another chose it: in the thread of the
+     * first call for an object. *ret_bytes is the caller's to free(). NULL: as all files. */
+    cadre_status (*read_bundle)(void *user, const char *path, char **ret_bytes, size_t *ret_size,
+        struct cadre_error *error);
+    void *user;
+    /* Where there are no credentials: why, and what to do, instead of a program's own environment
+     * and files; static. NULL: these. */
+    const char *without_credentials;
 };
 
 /* The settings are read and the credentials looked for with the first call for an object, and these

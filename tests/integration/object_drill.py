@@ -17,7 +17,7 @@ from sources import SIZES, write_lines, write_records
 from testing import check, check_equal, wait_for
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "object_storage"))
-from chosen import chosen_store  # noqa: E402
+from chosen import chosen_store, fresh_bucket  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from s3 import S3Error  # noqa: E402
 
@@ -39,19 +39,13 @@ class Drill:
 
     def __init__(self, seed, bucket):
         self.draw = random.Random(f"the kills of {seed}")
-        self.store, self.name, self.seed = chosen_store(), bucket, seed
-        self.bucket.make()
+        self.store, self.bucket, self.seed = chosen_store(), fresh_bucket(bucket), seed
         self.proxy = Proxy(self.store.endpoint, seed=seed)
         self.cluster = Cluster(workers=3, slots=1, coordinator=FAST, worker=FAST_WORKER)
         self.learning = None
         self.jobs = self.kills = self.restarts = self.left_uploads = self.checked = 0
         self.moments = {}
         self.took_s = []
-
-    @property
-    def bucket(self):
-        """A connection for each look at it, because stores close those that rest."""
-        return self.store.client().bucket(self.name)
 
     def __enter__(self):
         self.proxy.__enter__()
@@ -88,11 +82,11 @@ class Drill:
         self.gate = STEPS
         self.proxy.plan.draw(**FAULTS)
         self.learning = Learning(
-            self.cluster, *self.source, f"data=s3://{self.name}/{self.run}/data", f"epochs={self.epochs}",
+            self.cluster, *self.source, f"data=s3://{self.bucket.name}/{self.run}/data", f"epochs={self.epochs}",
             f"constant={self.draw.choice((0, BULK))}", workers=3 if self.least else 2, workers_min=self.least,
             allowed=self.gate, max_restarts=RESTARTS, stall_us=STALL_US,
             checkpoint_every=EVERY, checkpoints_kept=KEPT,
-            checkpoint_folder=f"s3://{self.name}/{self.run}/state",
+            checkpoint_folder=f"s3://{self.bucket.name}/{self.run}/state",
             environment=[f"{name}={value}" for name, value in variables.items()])
         self.until_gate("the beginning")
 

@@ -12,30 +12,16 @@ import tempfile
 from checkpoints import EVERY, published
 from client import FAILED, jobs_pb2
 from cluster import Cluster, clean_environment, processes_naming, program
+from earlier_coordinator import VERSION, EarlierCoordinator
 from learning import FAST, FAST_WORKER, LEARNER, Learning, first_logged, kill_all
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "object_storage"))
-from chosen import chosen_store, fresh_bucket  # noqa: E402
+from chosen import chosen_store, environment_of, fresh_bucket  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
 BULKY = os.environ.get("CADRE_TEST_BULKY", "")
 BULKY_MIB = 40  # of which the first 8 MiB are a part
-
-
-class FreshBucket:
-    """A bucket of that name, empty; each call has a connection of its own, since stores close those that rest."""
-
-    def __init__(self, name):
-        fresh_bucket(name)
-        self.name = name
-
-    def __getattr__(self, operation):
-        return getattr(chosen_store().client().bucket(self.name), operation)
-
-
-def environment_of(**named):
-    return [f"{name}={value}" for name, value in chosen_store().variables(**named).items()]
 
 
 def keys_of(bucket, prefix):
@@ -58,7 +44,7 @@ def check_secret(cluster, job):
 
 def test_a_job_goes_on_from_there():
     """All tasks are killed. What the job comes to is what it comes to without a store; the key has a space."""
-    bucket = FreshBucket("going-on")
+    bucket = fresh_bucket("going-on")
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, workers=2, max_restarts=1, checkpoint_every=EVERY, allowed=EVERY,
                             checkpoint_folder="s3://going-on/run 1/", environment=environment_of())
@@ -115,7 +101,7 @@ def check_fetched(cluster, job, bucket):
 
 def test_a_job_goes_on_from_what_no_job_wrote():
     """A checkpoint of `cadre run` in a store: looked at with the caller's credentials, read with the job's."""
-    bucket = FreshBucket("foreign")
+    bucket = fresh_bucket("foreign")
     own = chosen_store().variables()
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         here(cluster.folder, program("cadre"), "run", "--checkpoint-every", "20", "-n", "2", "--checkpoint-folder",
@@ -155,9 +141,27 @@ def test_a_job_goes_on_from_what_no_job_wrote():
         check_in("does not have its hash", said, "the end of a job")
 
 
+def test_an_earlier_coordinator_is_given_no_such_job():
+    """It would pass over what it does not know: the job would begin with nothing, or leave its files elsewhere."""
+    bucket = fresh_bucket("earlier")
+    bucket.put("file", b"bytes")
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder, EarlierCoordinator(folder) as earlier:
+        here(folder, program("cadre"), "run", "--checkpoint-every", "20", "--checkpoint-folder", "s3://earlier/run",
+             LEARNER)
+        for options, words in ((("--restore", "s3://earlier/run"), "no start from a checkpoint in an object store"),
+                               (("--checkpoint-folder", "s3://earlier/new"), "no checkpoint folder in an object store"),
+                               (("--outputs", "s3://earlier/out"), "no outputs that workers write to an object store"),
+                               (("--file", "s3://earlier/file"), "no files that workers fetch from an object store")):
+            said = here(folder, program("cadre"), "submit", "--coordinator", earlier.address, *options, LEARNER,
+                        status=1)
+            check_in(f"the coordinator at {earlier.address} has version {VERSION}, which knows {words}", said, options)
+            check_in("upgrade the coordinator", said, options)
+        check_equal(set(earlier.asked), {"Version"}, "what the coordinator was asked")
+
+
 def test_a_damaged_object_is_not_the_end():
     """The worker finds it with the job's credentials: the newest whole one counts, of the same job and for another."""
-    bucket = FreshBucket("damaged")
+    bucket = fresh_bucket("damaged")
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         fields = {"checkpoint_folder": "s3://damaged/run", "environment": environment_of(),
                   "checkpoint_every": EVERY, "checkpoints_kept": 4}
@@ -200,7 +204,7 @@ def test_no_credentials():
 def test_a_writer_is_killed_in_the_middle_of_an_upload():
     """Nothing is seen of the upload, the job goes on, and what is left of the upload is removed."""
     store = chosen_store()
-    bucket = FreshBucket("cut-off")
+    bucket = fresh_bucket("cut-off")
     with Proxy(store.endpoint) as proxy, Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
         proxy.link.bytes_s = 4e6
         with open(BULKY, "rb") as file:
@@ -239,7 +243,7 @@ def newest(folder):
 
 def test_run_and_by_hand():
     """The same bytes as in files; on from an object, and from a folder of which the newest one is damaged."""
-    bucket = FreshBucket("by-hand")
+    bucket = fresh_bucket("by-hand")
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
         it = [program("cadre"), "run", "--checkpoint-every", "20", "-n", "2"]
         here(folder, *it, "--checkpoint-folder", "files", LEARNER)

@@ -82,7 +82,7 @@ def test_outputs_of_all_kinds():
                     {"0/a b/c/d+e%f=g": 1, "0/empty": 0, "0/ü": 2, "0/large": 70000000}, "the outputs")
         check_equal(outputs["0/large"], bytes(70000000), "the large one")
         check_equal(cluster.client.log(job), b"done\n", "the log")
-        said = cluster.cadre("get", str(job), "0/nosuch", status=None).stderr.decode()
+        said = cluster.cadre("get", str(job), "0/nosuch", status=None, cwd=cluster.folder).stderr.decode()
         check_in("left no file 0/nosuch", said, "what is not there")
 
 

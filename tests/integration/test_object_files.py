@@ -2,20 +2,17 @@
 """`cadre submit --file s3://...` and `--outputs s3://...` at a real object store: workers fetch what the job's files
 are, and write there what its tasks leave; objects that change, stores that refuse, daemons that are killed."""
 import hashlib
-import http.server
 import os
 import signal
-import sys
-import threading
 
-from client import FAILED, SUCCEEDED, common_pb2, job_file, jobs_pb2
+from client import FAILED, SUCCEEDED, job_file, jobs_pb2
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, LEARNER, Gate, kill_all, learner
+from stored_files import Site, Submitter, object_file, submit_raw
 from testing import check, check_equal, check_in, run, wait_for
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "object_storage"))
-from chosen import chosen_store, fresh_bucket  # noqa: E402
-from proxy import Proxy  # noqa: E402
+from chosen import chosen_store, environment_of, fresh_bucket  # its folder is added by stored_files
+from proxy import Proxy
 
 MIB = 1 << 20
 SUMS = script('sha256sum data/train.bin none "web file.bin"')
@@ -23,21 +20,6 @@ SUMS = script('sha256sum data/train.bin none "web file.bin"')
 HOLDS = script('cat object; exec ./learner "$@"')
 LEAVES = script('cd "$CADRE_OUTPUT_DIR"; mkdir -p deep/er; echo "of task $CADRE_SLOT" > "deep/er/a file +%=é"; '
                 ': > none; ln -s none link; head -c 3000000 /dev/zero > large; echo left')
-
-
-class FreshBucket:
-    """A bucket of that name, empty; each call has a connection of its own, since stores close those that rest."""
-
-    def __init__(self, name):
-        fresh_bucket(name)
-        self.name = name
-
-    def __getattr__(self, operation):
-        return getattr(chosen_store().client().bucket(self.name), operation)
-
-
-def environment_of(**named):
-    return [f"{name}={value}" for name, value in chosen_store().variables(**named).items()]
 
 
 def objects(bucket, prefix):
@@ -48,85 +30,9 @@ def digest_of(content):
     return hashlib.sha256(content).hexdigest()
 
 
-class Submitter:
-    """`cadre submit` in a folder with a program, with the store's variables, or these, in a file."""
-
-    def __init__(self, cluster, content, variables=None, **named):
-        self.cluster = cluster
-        self.folder = os.path.join(cluster.folder, "app")
-        os.makedirs(self.folder, exist_ok=True)
-        lines = environment_of(**named) if variables is None else variables
-        for name, text in (("program", content), ("store.env", "\n".join(lines).encode() + b"\n")):
-            with open(os.path.join(self.folder, name), "wb") as file:
-                file.write(text)
-        os.chmod(os.path.join(self.folder, "program"), 0o755)
-
-    def submit(self, *options, arguments=(), status=0):
-        done = self.cluster.cadre("submit", "--env-file", "store.env", *options, "./program", "--", *arguments,
-                                  cwd=self.folder, status=status)
-        return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-
-    def detach(self, *options, arguments=()):
-        """The job's number."""
-        self.submit("--detach", *options, arguments=arguments)
-        return max(job.id for job in self.cluster.client.jobs.List(jobs_pb2.ListJobsRequest()).jobs)
-
-
-def object_file(name, url, version="", size_bytes=0):
-    return common_pb2.JobFile(name=name, url=url, sha256=hashlib.sha256(url.encode()).digest(), version=version,
-                              size_bytes=size_bytes)
-
-
-def submit_raw(cluster, content, files, **fields):
-    """Without the look at the objects that `cadre submit` takes."""
-    cluster.client.upload([content])
-    spec = common_pb2.JobSpec(name="job", program=job_file("program", content, True), files=files,
-                              **{"workers": 1, "environment": environment_of(), **fields})
-    return cluster.client.jobs.Submit(spec).id
-
-
-class Site:
-    """A server of one file."""
-
-    def __init__(self, content):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_HEAD(self):
-                self.answer(b"")
-
-            def do_GET(self):
-                self.answer(content)
-
-            def answer(self, body):
-                first, last = 0, len(content) - 1
-                if "Range" in self.headers and body:
-                    first, last = map(int, self.headers["Range"].split("=")[1].split("-"))
-                self.send_response(206 if "Range" in self.headers else 200)
-                if "Range" in self.headers:
-                    self.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")
-                self.send_header("Content-Length", str(last - first + 1))
-                self.end_headers()
-                self.wfile.write(body[first:last + 1])
-
-            def log_message(self, *arguments):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *error):
-        self.server.shutdown()
-        self.server.server_close()
-
-
 def test_workers_fetch_files():
     """Neither the submitter nor the coordinator has the bytes; a host that has them once reads them no more."""
-    bucket = FreshBucket("files")
+    bucket = fresh_bucket("files")
     train, web = os.urandom(20 * MIB + 7), b"from a site\n"
     bucket.put("sets/train set+%.bin", train)
     bucket.put("none", b"")
@@ -172,7 +78,7 @@ def submit_holding(cluster, bucket):
 
 
 def test_an_object_that_changes_under_its_job():
-    bucket = FreshBucket("changing")
+    bucket = fresh_bucket("changing")
     with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
         bucket.put("object", b"first\n")
         job = Submitter(cluster, HOLDS).detach("--file", "s3://changing/object", "--file", f"{LEARNER}:learner",
@@ -184,7 +90,7 @@ def test_an_object_that_changes_under_its_job():
 
 
 def test_what_was_settled_outlives_the_coordinator():
-    bucket = FreshBucket("settled")
+    bucket = fresh_bucket("settled")
     with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
         bucket.put("object", b"first\n")
         job = submit_holding(cluster, bucket)
@@ -197,7 +103,7 @@ def test_what_was_settled_outlives_the_coordinator():
 
 def test_files_that_cannot_be_had():
     """`cadre submit` says it before there is a job; so does a job whose submitter did not look."""
-    bucket = FreshBucket("refusing")
+    bucket = fresh_bucket("refusing")
     bucket.put("object", b"bytes")
     reader = chosen_store().reader
     wrong = [item if not item.startswith("AWS_SECRET") else item[:-4] + "xxxx" for item in environment_of()]
@@ -231,7 +137,7 @@ def test_files_that_cannot_be_had():
 
 def test_outputs_go_to_the_store():
     """A quota of the coordinator does not count them."""
-    bucket = FreshBucket("runs")
+    bucket = fresh_bucket("runs")
     with Cluster(workers=2, coordinator=[*FAST, "--job-quota", "1MiB"], worker=FAST_WORKER) as cluster:
         submitter = Submitter(cluster, LEAVES)
         shown, said = submitter.submit("-n", "2", "--outputs", "s3://runs/all of them/")
@@ -253,7 +159,7 @@ def test_outputs_go_to_the_store():
 
 def test_places_that_cannot_be_written():
     """At the start of a task it fails; when the store refuses at its end, the coordinator gets what it left."""
-    bucket = FreshBucket("leaving")
+    bucket = fresh_bucket("leaving")
     reader = chosen_store().reader
     waits = script('while [ ! -e "$1" ]; do sleep 0.1; done; cd "$CADRE_OUTPUT_DIR"; echo a > a; echo b > b')
     with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
@@ -278,7 +184,7 @@ def test_places_that_cannot_be_written():
 
 def test_a_daemon_is_killed_in_the_middle_of_an_upload():
     """The next one writes it whole, and removes what the first left of it."""
-    bucket = FreshBucket("cut-off")
+    bucket = fresh_bucket("cut-off")
     leaves = script('head -c 40000000 /dev/zero > "$CADRE_OUTPUT_DIR/large"; echo x > "$CADRE_OUTPUT_DIR/small"')
     with Proxy(chosen_store().endpoint) as proxy, \
             Cluster(coordinator=[*FAST, "--collect-timeout", "10m"], worker=[*FAST_WORKER, "--keep-tasks"]) as cluster:
@@ -299,7 +205,7 @@ def test_a_daemon_is_killed_in_the_middle_of_an_upload():
 
 def test_a_job_that_ends_before_its_outputs_are_there():
     """It waits no longer than --collect-timeout; its worker writes them all the same."""
-    bucket = FreshBucket("late")
+    bucket = fresh_bucket("late")
     leaves = script('head -c 12000000 /dev/zero > "$CADRE_OUTPUT_DIR/large"; echo x > "$CADRE_OUTPUT_DIR/small"')
     with Proxy(chosen_store().endpoint) as proxy, \
             Cluster(coordinator=[*FAST, "--collect-timeout", "500ms"], worker=FAST_WORKER) as cluster:
@@ -314,7 +220,7 @@ def test_a_job_that_ends_before_its_outputs_are_there():
 
 
 def test_a_store_that_fails_now_and_then():
-    bucket = FreshBucket("shaky")
+    bucket = fresh_bucket("shaky")
     content = os.urandom(9 * MIB)
     bucket.put("object", content)
     copies = script('cp object "$CADRE_OUTPUT_DIR/copy"')
@@ -331,7 +237,7 @@ def test_a_store_that_fails_now_and_then():
 
 def test_a_task_that_is_cancelled_while_it_fetches():
     """The store takes its time: the job ends at once, and nothing of the fetch is left."""
-    bucket = FreshBucket("slow")
+    bucket = fresh_bucket("slow")
     bucket.put("object", bytes(16 * MIB))
     with Proxy(chosen_store().endpoint) as proxy, Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
         proxy.link.bytes_s = 100e3

@@ -15,5 +15,23 @@ def chosen_store():
     return started(STORES[os.environ.get("CADRE_TEST_STORE", "swift")], page=PAGE)
 
 
+class ConnectedBucket:
+    """The writer's bucket of that name. Each call has a connection of its own, since stores close those that rest."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __getattr__(self, operation):
+        return getattr(chosen_store().client().bucket(self.name), operation)
+
+
 def fresh_bucket(name):
-    return chosen_store().client().bucket(name).make()
+    """Made, and empty."""
+    bucket = ConnectedBucket(name)
+    bucket.make()
+    return bucket
+
+
+def environment_of(**named):
+    """Store.variables() as a job's environment has them."""
+    return [f"{name}={value}" for name, value in chosen_store().variables(**named).items()]

@@ -19,6 +19,10 @@ INSTEAD = {
     "list-endless": "lists: a new page with a new token, without an end",
     "late-error": "ends of uploads: 200 whose body is an error",
 }
+# The store gets it later than it was sent, also when the sender is gone by then.
+HELD = {
+    "held": "the store gets it when Proxy.let_go() is called",
+}
 # The store does what was asked for, and its answer does not arrive as it was.
 CHANGED = {
     "lost": "the connection is reset instead of the answer",
@@ -31,7 +35,7 @@ CHANGED = {
     "extra": "10 bytes more than Content-Length says",
     "flipped": "one bit of the body is wrong",
 }
-KINDS = {**INSTEAD, **CHANGED}
+KINDS = {**INSTEAD, **HELD, **CHANGED}
 ONLY_FOR = {"list-again": "list", "list-endless": "list", "late-error": "finish-upload"}
 
 CODES = {"500": (500, "InternalError", "We encountered an internal error. Please try again."),

@@ -71,6 +71,7 @@ class Proxy:
         self.clock_ahead_s, self.slow_bytes_s = 0.0, 20000
         self.lock = threading.Lock()
         self.loop = self.thread = self.server = None
+        self.held = []        # futures of requests that the store does not have yet
         self.serving = set()  # the loop alone does not keep a task whose two peers are gone
         self.clear_counts()
 
@@ -104,6 +105,20 @@ class Proxy:
                 if one.operation == "get":
                     down[one.key] += one.down
         return down
+
+    # --- requests that are held ---
+
+    def held_count(self):
+        return len(self.held)
+
+    def let_go(self):
+        """The store gets what is held. Its answers may not be there yet; see Record.status."""
+        self.loop.call_soon_threadsafe(self.let_all_go)
+
+    def let_all_go(self):
+        held, self.held = self.held, []
+        for one in held:
+            one.set_result(None)
 
     # --- begin and end ---
 
@@ -221,9 +236,32 @@ class Exchange:
             return False
         if self.fault == "skewed" or self.fault in faults.INSTEAD:
             return await self.answer_instead()
+        if self.fault == "held":
+            return await self.answer_late()
         store_reader, store_writer = await asyncio.open_connection(*self.proxy.store, limit=1 << 20)
         try:
             return await self.forward(store_reader, store_writer)
+        finally:
+            store_writer.close()
+
+    async def answer_late(self):
+        """A connection to the store only then: it closes those on which nothing comes."""
+        if "expect" in self.request.headers:
+            self.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        pieces = [piece async for piece in body_pieces(self.reader, self.request.headers)]
+        waits = self.proxy.loop.create_future()
+        self.proxy.held.append(waits)
+        await waits
+        store_reader, store_writer = await asyncio.open_connection(*self.proxy.store, limit=1 << 20)
+        try:
+            left_out = ("expect", "connection", "transfer-encoding", "content-length")
+            sent = [(name, value) for name, value in self.request.headers.listed if name.lower() not in left_out]
+            store_writer.write(text_of(f"{self.request.method} {self.request.target} HTTP/1.1",
+                                       [*sent, ("Content-Length", str(sum(map(len, pieces)))),
+                                        ("Connection", "close")]) + b"".join(pieces))
+            (_, status, *reason), headers = parse_head(await read_head(store_reader))
+            self.record.status = int(status)
+            return await self.give(f"HTTP/1.1 {status} {' '.join(reason)}", headers, store_reader)
         finally:
             store_writer.close()
 

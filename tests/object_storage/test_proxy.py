@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The proxy before a real store: without faults all is as without it, and each fault is what it says."""
 import contextlib
+import datetime
+import hashlib
 import http.client
 import os
 import socket
@@ -12,8 +14,8 @@ from chosen import chosen_store, fresh_bucket
 from etcds import Certificates
 from faults import CHANGED, INSTEAD, Plan, REGION, Request
 from proxy import Proxy
-from s3 import PART_BYTES, S3Error
-from testing import Failure, check, check_equal, check_in, run
+from s3 import PART_BYTES, S3Error, signed
+from testing import Failure, check, check_equal, check_in, run, wait_for
 
 BODY = bytes(range(256)) * 400
 
@@ -42,6 +44,28 @@ def broken(function, *arguments, **named):
     except (OSError, http.client.HTTPException) as error:
         return error
     raise Failure(f"the connection is whole: {found!r}")
+
+
+def status_of(proxy, operation):
+    return next(record.status for record in proxy.records if record.operation == operation)
+
+
+def test_what_is_held_comes_late():
+    """Over what was written meanwhile, also when the one who sent it is gone."""
+    with proxied("held") as (proxy, bucket):
+        proxy.plan.next("held", operation="put")
+        with socket.create_connection(("127.0.0.1", proxy.port)) as sender:
+            headers = signed("PUT", "/held/it", {}, {"host": f"127.0.0.1:{proxy.port}",
+                                                     "x-amz-content-sha256": hashlib.sha256(b"old").hexdigest()},
+                             chosen_store().writer, chosen_store().region, datetime.datetime.now(datetime.timezone.utc))
+            sender.sendall("\r\n".join(["PUT /held/it HTTP/1.1", "content-length: 3",
+                                        *(f"{name}: {value}" for name, value in headers.items()), "", "old"]).encode())
+            wait_for("it is held", proxy.held_count)
+        bucket.put("it", b"new")
+        check_equal(bucket.get("it"), b"new", "before it comes")
+        proxy.let_go()
+        wait_for("the store has it", lambda: status_of(proxy, "put"))
+        check_equal((status_of(proxy, "put"), bucket.get("it")), (200, b"old"), "after it came")
 
 
 def test_it_changes_nothing():

@@ -570,7 +570,7 @@ typedef struct cadre_coordinator_version {
     uint64_t jobs_live;      /* that wait or run */
     uint64_t workers;        /* that are connected */
     bool request_ids;        /* a submission that is repeated makes no second job */
-    bool objects;            /* files of a job may be objects, and its outputs go to a store */
+    bool objects;            /* files, outputs and checkpoints of a job may be in an object store */
 } cadre_coordinator_version;
 
 /* Where the pages of a coordinator are: the result of cadre_client_login(). */

@@ -67,6 +67,7 @@ struct s3_provider_options {
     uint64_t (*now_us)(void *user); /* since 1970, by the store's clock if it differs; NULL: the
                                        host's */
     void *user;                     /* of both */
+    const char *without;            /* as without_credentials of struct storage_options */
 };
 
 /* Reads nothing yet. *ret_provider is the caller's to close; the options are copied, what they

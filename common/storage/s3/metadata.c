@@ -270,16 +270,18 @@ static cadre_status ask_instance(const struct s3_provider_options *options,
     return read_credentials(found, exchange, error);
 }
 
+bool s3_source_instance_is_asked(const struct s3_provider_options *options)
+{
+    const char *disabled = s3_variable(options->variables, "AWS_EC2_METADATA_DISABLED");
+    return options->fetch != NULL && (disabled == NULL || strcasecmp(disabled, "true") != 0);
+}
+
 cadre_status s3_source_instance(const struct s3_provider_options *options,
     struct s3_found *ret_found, const char **ret_reason, struct cadre_error *error)
 {
-    const char *disabled = s3_variable(options->variables, "AWS_EC2_METADATA_DISABLED");
-    if (options->fetch == NULL) {
-        *ret_reason = "is not asked";
-        return CADRE_NOT_FOUND;
-    }
-    if (disabled != NULL && strcasecmp(disabled, "true") == 0) {
-        *ret_reason = "is not asked (AWS_EC2_METADATA_DISABLED)";
+    if (!s3_source_instance_is_asked(options)) {
+        *ret_reason =
+            options->fetch == NULL ? "is not asked" : "is not asked (AWS_EC2_METADATA_DISABLED)";
         return CADRE_NOT_FOUND;
     }
     struct s3_exchange *exchange = s3_secret_new(sizeof *exchange);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/storage/s3/profile_file.h"
@@ -133,12 +134,20 @@ static cadre_status open_session(
     struct s3_session *session, const struct s3_session_options *options, struct cadre_error *error)
 {
     char ca_file[SETTING_BYTES] = "";
+    CADRE_FREE_AT_EXIT char *ca_bytes = NULL;
+    size_t ca_size = 0;
     CADRE_TRY(read_settings(session, options->variables, ca_file, error));
+    if (ca_file[0] != '\0' && options->read_bundle != NULL) {
+        CADRE_TRY(options->read_bundle(options->user, ca_file, &ca_bytes, &ca_size, error));
+    }
     const struct http_options http = {.connections = options->connections,
         .ca_file = ca_file[0] != '\0' ? ca_file : NULL,
+        .ca_bytes = ca_bytes,
+        .ca_size = ca_size,
         .no_metadata = options->no_metadata};
     CADRE_TRY(http_open(&http, &session->http, error));
     const struct s3_provider_options provider = {.variables = options->variables,
+        .without = options->without_credentials,
         .fetch = fetch_for_provider,
         .now_us = now_for_provider,
         .user = session};

@@ -15,11 +15,18 @@
 #define S3_MOVED_MAX    8 /* buckets whose region is remembered */
 #define S3_BUCKET_BYTES 64
 
+/* As of struct storage_options. */
+typedef cadre_status s3_read_bundle(
+    void *user, const char *path, char **ret_bytes, size_t *ret_size, struct cadre_error *error);
+
 struct s3_session_options {
     const struct storage_variables *variables; /* NULL: the process's environment */
     unsigned connections;
-    uint64_t deadline_us; /* of a request, with what it repeats */
-    bool no_metadata;     /* as of struct http_options */
+    uint64_t deadline_us;        /* of a request, with what it repeats */
+    bool no_metadata;            /* as of struct http_options */
+    s3_read_bundle *read_bundle; /* NULL: libcurl reads the file */
+    void *user;
+    const char *without_credentials; /* as of struct storage_options */
 };
 
 struct s3_session {

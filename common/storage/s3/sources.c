@@ -204,6 +204,12 @@ cadre_status s3_sources_find(const struct s3_provider_options *options, struct s
     if (status != CADRE_NOT_FOUND) {
         return status;
     }
+    if (options->without != NULL) {
+        bool asked = s3_source_instance_is_asked(options);
+        return cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            "no credentials for the object store: %s%s%s", options->without,
+            asked ? "; the instance's metadata " : "", asked ? reason : "");
+    }
     CADRE_FREE_AT_EXIT char *path = s3_profile_path(options->variables, S3_PROFILE_CREDENTIALS);
     return cadre_error_set(error, CADRE_UNAUTHENTICATED,
         "no credentials for the object store: AWS_ACCESS_KEY_ID is not set, the profile \"%.60s\" "

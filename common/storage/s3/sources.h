@@ -38,6 +38,8 @@ cadre_status s3_source_container(const struct s3_provider_options *options,
 /* *ret_reason: why it is NOT_FOUND, "does not answer". */
 cadre_status s3_source_instance(const struct s3_provider_options *options,
     struct s3_found *ret_found, const char **ret_reason, struct cadre_error *error);
+/* Whether that goes beyond what the variables say. */
+bool s3_source_instance_is_asked(const struct s3_provider_options *options);
 
 /* What is found, from its parts: without white space at their ends; `token` and `ends_us` as in
  * struct s3_credentials; found->source is set. INVALID_ARGUMENT: one is empty, too long, or has

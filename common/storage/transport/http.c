@@ -22,6 +22,20 @@ static void begin_curl(void)
     curl_began = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+static bool keep_authorities(struct http *http, const struct http_options *options)
+{
+    http->ca_file = options->ca_file != NULL ? strdup(options->ca_file) : NULL;
+    if (options->ca_bytes != NULL) {
+        http->ca_bytes = malloc(options->ca_size + 1);
+        if (http->ca_bytes == NULL) {
+            return false;
+        }
+        memcpy(http->ca_bytes, options->ca_bytes, options->ca_size);
+        http->ca_size = options->ca_size;
+    }
+    return options->ca_file == NULL || http->ca_file != NULL;
+}
+
 cadre_status http_open(
     const struct http_options *options, struct http **ret_http, struct cadre_error *error)
 {
@@ -47,7 +61,7 @@ cadre_status http_open(
         http->calls[i - 1].next_free = http->free;
         http->free = &http->calls[i - 1];
     }
-    if (options->ca_file != NULL && (http->ca_file = strdup(options->ca_file)) == NULL) {
+    if (!keep_authorities(http, options)) {
         http_close(http);
         return cadre_error_errno(error, ENOMEM, "cannot open connections for storage");
     }
@@ -102,6 +116,7 @@ void http_close(struct http *http)
         close(http->stop_fd);
     }
     pthread_mutex_destroy(&http->mutex);
+    free(http->ca_bytes);
     free(http->ca_file);
     free(http);
 }

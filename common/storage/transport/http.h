@@ -27,6 +27,8 @@ struct http;
 struct http_options {
     unsigned connections; /* at a time; 1 or more */
     const char *ca_file;  /* NULL: the system's authorities; copied */
+    const char *ca_bytes; /* what is in it, copied; NULL: libcurl reads it at each connection */
+    size_t ca_size;
     bool no_metadata; /* no connection to what metadata_address.h lists, but for calls `apart` */
 };
 

@@ -270,6 +270,22 @@ static void set_limits(struct http_call *call)
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, tls ? "https" : "http,https");
 }
 
+/* libcurl reads the bytes when it connects, and they stay as long as the connections. */
+static void set_authorities(struct http_call *call)
+{
+    const struct http *http = call->http;
+    if (http->ca_bytes != NULL) {
+        struct curl_blob blob = {
+            .data = http->ca_bytes, .len = http->ca_size, .flags = CURL_BLOB_NOCOPY};
+        curl_easy_setopt(call->easy, CURLOPT_CAINFO_BLOB, &blob);
+        curl_easy_setopt(call->easy, CURLOPT_PROXY_CAINFO_BLOB, &blob);
+    } else if (http->ca_file != NULL) {
+        curl_easy_setopt(call->easy, CURLOPT_CAINFO, http->ca_file);
+        curl_easy_setopt(call->easy, CURLOPT_PROXY_CAINFO, http->ca_file);
+    }
+    http_tls_watch(call);
+}
+
 static void set_options(struct http_call *call)
 {
     const struct http_request *request = &call->request;
@@ -288,10 +304,7 @@ static void set_options(struct http_call *call)
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (call->http->ca_file != NULL) {
-        curl_easy_setopt(easy, CURLOPT_CAINFO, call->http->ca_file);
-        curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, call->http->ca_file);
-    }
+    set_authorities(call);
     if (request->no_proxy) {
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     }

@@ -48,6 +48,55 @@ static int host_of(const char *url, const char **ret_host)
     return (int)strcspn(host, "/?#");
 }
 
+static cadre_status of_untrusted(
+    const struct http_call *call, const char *reason, struct cadre_error *error)
+{
+    const char *host = NULL;
+    int length = host_of(call->request.url, &host);
+    const char *file = call->http->ca_file;
+    bool known = call->issuer[0] != '\0';
+    if (call->watched && !known) { /* the chain is good */
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the certificate of %.*s is that of another host (%s): use a name that it has, or give "
+            "the host a certificate with this one",
+            length, host, reason);
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "the certificate of %.*s%s%s%s is not trusted (%s): AWS_CA_BUNDLE%s%.200s%s is to name the "
+        "file with its authority's certificate",
+        length, host, known ? ", issued by " : "", call->issuer, known ? "," : "", reason,
+        file != NULL ? ", now " : "", file != NULL ? file : "", file != NULL ? "," : "");
+}
+
+static cadre_status of_no_authorities(
+    const struct http_call *call, const char *reason, struct cadre_error *error)
+{
+    const char *file = call->http->ca_file;
+    if (file == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the authorities' certificates cannot be read (%s): install the package "
+            "ca-certificates",
+            reason);
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%.200s, which AWS_CA_BUNDLE names, has no certificate that can be read (%s): it is to "
+        "have "
+        "those of authorities, as PEM",
+        file, reason);
+}
+
+/* From https to what is no https. */
+static cadre_status of_redirect(const struct http_call *call, struct cadre_error *error)
+{
+    const char *host = NULL;
+    int length = host_of(call->request.url, &host);
+    const char *location = http_header(&call->answer, "location");
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%.*s redirects to %.*s, which is not followed because others could read and change what "
+        "comes: have it redirect to https, or name the https:// address of the object",
+        length, host, (int)strcspn(location, ":/?#"), location);
+}
+
 static cadre_status of_curl(
     const struct http_call *call, bool *ret_may_pass, struct cadre_error *error)
 {
@@ -64,15 +113,14 @@ static cadre_status of_curl(
     *ret_may_pass = row.may_pass;
     switch (call->code) {
     case CURLE_PEER_FAILED_VERIFICATION:
-        return cadre_error_set(error, row.status,
-            "the certificate of %.*s is not trusted (%s): AWS_CA_BUNDLE is to name the file with "
-            "its authority's certificate",
-            length, host, reason);
+        return of_untrusted(call, reason, error);
     case CURLE_SSL_CACERT_BADFILE:
-        return cadre_error_set(error, row.status,
-            "the authorities' certificates cannot be read (%s): %s", reason,
-            call->http->ca_file != NULL ? "AWS_CA_BUNDLE names the file"
-                                        : "install the package ca-certificates");
+        return of_no_authorities(call, reason, error);
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        if (http_header(&call->answer, "location") != NULL) {
+            return of_redirect(call, error);
+        }
+        return cadre_error_set(error, row.status, "no answer from %.*s: %s", length, host, reason);
     case CURLE_PARTIAL_FILE:
         return cadre_error_set(
             error, row.status, "%.*s ended its answer early: %s", length, host, reason);

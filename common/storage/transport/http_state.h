@@ -10,7 +10,8 @@
 
 #include "common/storage/transport/http.h"
 
-#define HTTP_SOCKETS_MAX 8 /* of one request: two of connecting, one of the resolver, spares */
+#define HTTP_SOCKETS_MAX  8 /* of one request: two of connecting, one of the resolver, spares */
+#define HTTP_ISSUER_BYTES 160
 
 enum http_sink { HTTP_SINK_UNDECIDED, HTTP_SINK_CALLER, HTTP_SINK_MEMORY };
 
@@ -54,6 +55,8 @@ struct http_call {
     enum http_cause cause;
     char reason[CURL_ERROR_SIZE];
     bool forbidden; /* one of its addresses was passed over */
+    bool watched;   /* its chain of certificates is: what is wrong with that has an issuer */
+    char issuer[HTTP_ISSUER_BYTES]; /* of a certificate that is not trusted; "": not known */
     enum http_sink sink;
     struct http_answer answer;
     size_t headers_room, body_room;
@@ -69,6 +72,8 @@ struct http_waiter {
 
 struct http {
     char *ca_file;
+    char *ca_bytes; /* NULL: ca_file is read */
+    size_t ca_size;
     bool no_metadata;
     int stop_fd; /* an eventfd that can be read once it is stopped */
     atomic_bool stopped;
@@ -90,6 +95,8 @@ void http_lane_give(struct http_call *call);
 
 /* Sets curl's options for `call->request`, and has it begin. */
 cadre_status http_call_prepare(struct http_call *call, struct cadre_error *error);
+/* Has the authority of a certificate that is not trusted kept in call->issuer. */
+void http_tls_watch(struct http_call *call);
 /* It has its result. `code` is of HTTP_BY_CURL. */
 void http_call_conclude(struct http_call *call, CURLcode code, enum http_cause cause);
 

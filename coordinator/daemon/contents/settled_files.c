@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Agents.SettleFile: which bytes an object among a job's files has, for all its tasks, also those
  * that are started later. The first answer of a worker is written to jobs/<id>/files/<index>, once,
- * and that file, or object of the contents' store, is every answer. A thread of the pool reads and
- * writes it. */
+ * and that file is every answer; in the contents' store an object below that. A thread of the pool
+ * reads and writes it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +15,15 @@
 #include "common/rpc/file_work.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/base/methods.h"
+#include "coordinator/daemon/contents/settled_objects.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
-#include "coordinator/daemon/objects/objects.h"
-
-#define SETTLED_BYTES 1024 /* of a packed settled_file, at most */
 
 struct settling {
     struct daemon *daemon;
     struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work; /* from the beginning on: its end frees this */
     char *path;
+    uint64_t term, number; /* of the name of an object */
     char *own; /* it is written under this name first, which no other call uses; NULL: no file */
     struct wire_buffer found;
     char *settled; /* what the file has */
@@ -71,39 +69,24 @@ static cadre_status write_once(struct settling *settling, struct cadre_error *er
     return folder_sync(folder, error);
 }
 
-static cadre_status get_settled(struct settling *settling, struct cadre_error *error)
-{
-    return objects_get(settling->daemon->objects, settling->path, SETTLED_BYTES, &settling->settled,
-        &settling->settled_bytes, error);
-}
-
-/* Not every store has a condition on a put. So one call at a time looks and writes, and one that
- * may have been overtaken by another leader is refused: the worker asks that one. */
-static cadre_status settle_in_store(struct settling *settling, struct cadre_error *error)
+static void settle_in_store(struct settling *settling)
 {
     struct daemon *daemon = settling->daemon;
-    if (get_settled(settling, error) != CADRE_NOT_FOUND) {
-        return error->code;
-    }
-    *error = (struct cadre_error){0};
-    CADRE_TRY(objects_put_if_absent(
-        daemon->objects, settling->path, settling->found.bytes, settling->found.size, error));
-    CADRE_TRY(get_settled(settling, error));
-    return leading_holds(&daemon->leading)
-               ? CADRE_OK
-               : cadre_error_set(error, CADRE_UNAVAILABLE,
-                     "this coordinator may not lead any more: ask the one that does");
+    const struct settled_put put = {.folder = settling->path,
+        .term = settling->term,
+        .number = settling->number,
+        .bytes = settling->found.bytes,
+        .size = settling->found.size};
+    (void)settled_objects_settle(daemon->objects, &daemon->leading, &put, &settling->settled,
+        &settling->settled_bytes, &settling->error);
 }
 
 static void settle_in_thread(void *user)
 {
-    static pthread_mutex_t store_lock = PTHREAD_MUTEX_INITIALIZER;
     struct settling *settling = user;
     struct cadre_error *error = &settling->error;
     if (settling->daemon->objects != NULL) {
-        pthread_mutex_lock(&store_lock);
-        (void)settle_in_store(settling, error);
-        pthread_mutex_unlock(&store_lock);
+        settle_in_store(settling);
         return;
     }
     if (read_settled(settling, error) == CADRE_NOT_FOUND) {
@@ -174,10 +157,12 @@ static cadre_status settling_new(struct daemon *daemon, const struct settle_file
     }
     settling->daemon = daemon;
     settling->path = path_of_settled(daemon, request->task.job, request->file);
+    settling->term = engine_term(daemon->engine).start;
+    settling->number = ++daemon->upload_last;
     if (settling->path == NULL ||
         (daemon->objects == NULL &&
             asprintf(&settling->own, "%s.%016" PRIx64 "-%" PRIu64, settling->path,
-                engine_term(daemon->engine).nonce, ++daemon->upload_last) < 0)) {
+                engine_term(daemon->engine).nonce, settling->number) < 0)) {
         settling->own = NULL;
         cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory to settle a file");

@@ -291,14 +291,6 @@ cadre_status objects_put(struct objects *objects, const char *path, const void *
     OBJECTS_CALL(objects, path, error, storage_put(client, path, bytes, size, why));
 }
 
-cadre_status objects_put_if_absent(struct objects *objects, const char *path, const void *bytes,
-    size_t size, struct cadre_error *error)
-{
-    bool was_there = false;
-    OBJECTS_CALL(objects, path, error,
-        storage_put_if_absent(objects->client, path, bytes, size, &was_there, why));
-}
-
 cadre_status objects_get(struct objects *objects, const char *path, size_t limit, char **ret_bytes,
     size_t *ret_size, struct cadre_error *error)
 {

@@ -46,8 +46,6 @@ bool objects_wait(struct objects *objects);
 /* As the functions of storage.h. A NULL path is RESOURCE_EXHAUSTED. */
 cadre_status objects_put(struct objects *objects, const char *path, const void *bytes, size_t size,
     struct cadre_error *error);
-cadre_status objects_put_if_absent(struct objects *objects, const char *path, const void *bytes,
-    size_t size, struct cadre_error *error);
 cadre_status objects_get(struct objects *objects, const char *path, size_t limit, char **ret_bytes,
     size_t *ret_size, struct cadre_error *error);
 cadre_status objects_remove(struct objects *objects, const char *path, struct cadre_error *error);

@@ -124,7 +124,7 @@ static bool take_values(struct conformance_case *self, cadre_strategy *strategy,
     const uint32_t replicas = (uint32_t)json_array_size(values);
     const uint32_t count = ragged ? 2 : 3;
     cadre_tensor *parts[3][REPLICAS_MAX] = {{NULL}};
-    cadre_argument arguments[3] = {{NULL}};
+    cadre_argument arguments[3] = {{.tensor = NULL}};
     if (!ragged && (kind == NULL || strcmp(kind, "sparse") != 0)) {
         return case_skip(self, "a kind that is neither \"ragged\" nor \"sparse\"");
     }

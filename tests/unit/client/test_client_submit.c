@@ -152,13 +152,8 @@ static void objects_are_left_to_workers(void **state)
         .outputs_folder = "s3://bucket/runs//"};
     cadre_submitted submitted = {0};
     assert_int_equal(
-        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_UNIMPLEMENTED);
-    assert_non_null(strstr(cadre_error_message(), "has version 1.2.3, which knows neither files"));
-    options.file_count = 0;
-    assert_int_equal(
-        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_UNIMPLEMENTED);
+        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_FAILED_PRECONDITION);
     assert_int_equal(stub_seen(&world->stub).submits, 0);
-    options.file_count = 3;
     char outages[16] = "";
     world->stub.objects = true;
     cadre_client *client = connect_again(world, outages, 0);
@@ -171,6 +166,37 @@ static void objects_are_left_to_workers(void **state)
     assert_non_null(strstr(seen.spec, " outputs=s3://bucket/runs"));
     assert_null(strstr(seen.spec, "runs/"));
     assert_int_equal(seen.blob_count, 1); /* the program */
+}
+
+/* It would pass over them, and the job would be another one. */
+static void an_earlier_coordinator_gets_no_job_with_objects(void **state)
+{
+    struct world *world = *state;
+    static const cadre_file file = {.path = "s3://bucket/a"};
+    static const cadre_stored_checkpoint stored = {
+        .step = 4, .path = "s3://bucket/run/checkpoint-4.json", .manifest_bytes = 9};
+    const struct {
+        cadre_submit_options options;
+        const char *what;
+    } rows[] = {
+        {{.files = &file, .file_count = 1}, "no files that workers fetch"},
+        {{.outputs_folder = "s3://bucket/runs"}, "no outputs"},
+        {{.restore_stored = &stored}, "no start from a checkpoint"},
+        {{.checkpoint_folder = "s3://bucket/run"}, "no checkpoint folder"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cadre_submit_options options = rows[i].options;
+        options.program = world->program;
+        assert_int_equal(
+            cadre_client_submit(world->client, &options, NULL, NULL), CADRE_FAILED_PRECONDITION);
+        if (strstr(cadre_error_message(), rows[i].what) == NULL ||
+            strstr(cadre_error_message(), "has version 1.2.3, which knows ") == NULL ||
+            strstr(cadre_error_message(), ": upgrade the coordinator") == NULL) {
+            fail_msg("%s", cadre_error_message());
+        }
+    }
+    assert_int_equal(stub_seen(&world->stub).submits, 0);
+    assert_int_equal(stub_seen(&world->stub).blob_count, 0);
 }
 
 static void objects_that_cannot_be_are_refused_here(void **state)
@@ -236,7 +262,11 @@ static void an_elastic_job_says_so(void **state)
         .manifest_bytes = 5,
         .manifest_sha256 = {0xab}};
     options = (cadre_submit_options){.program = world->program, .restore_stored = &stored};
-    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
+    char outages[16] = "";
+    world->stub.objects = true;
+    cadre_client *client = connect_again(world, outages, 0);
+    assert_int_equal(cadre_client_submit(client, &options, &submitted, NULL), CADRE_OK);
+    cadre_client_release(client);
     assert_non_null(strstr(
         stub_seen(&world->stub).spec, "from=0 object=s3://bucket/a/checkpoint-4.json,4,5,ab"));
 }
@@ -422,6 +452,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everything_travels_once, open_world, close_world),
         cmocka_unit_test_setup_teardown(objects_are_left_to_workers, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            an_earlier_coordinator_gets_no_job_with_objects, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             objects_that_cannot_be_are_refused_here, open_world, close_world),
         cmocka_unit_test_setup_teardown(an_elastic_job_says_so, open_world, close_world),

@@ -89,8 +89,11 @@ struct s3_provider *standin_provider(
 {
     struct cadre_error error;
     struct s3_provider *provider = NULL;
-    const struct s3_provider_options options = {
-        .variables = variables, .fetch = fetch, .now_us = now, .user = standin};
+    const struct s3_provider_options options = {.variables = variables,
+        .fetch = fetch,
+        .now_us = now,
+        .user = standin,
+        .without = standin->without};
     assert_ok(s3_provider_open(&options, &provider, &error), &error);
     return provider;
 }

@@ -21,6 +21,7 @@ struct standin_answer {
 };
 
 struct standin {
+    const char *without; /* of struct s3_provider_options */
     struct standin_variable variables[STANDIN_ROWS];
     struct standin_answer script[STANDIN_ROWS];
     const char *sent; /* a part of the body of each request; NULL: none has a body */

@@ -359,7 +359,12 @@ static void an_instance_that_gives_none(void **state)
     assert_none(
         &standin, CADRE_UNAUTHENTICATED, "metadata is not asked (AWS_EC2_METADATA_DISABLED)");
     assert_int_equal(standin.asked, 0);
+    standin.without = "the job has none: give it some";
+    assert_none(&standin, CADRE_UNAUTHENTICATED,
+        "no credentials for the object store: the job has none: give it some");
     standin_set(&standin, "AWS_EC2_METADATA_DISABLED", NULL);
+    assert_none(&standin, CADRE_UNAUTHENTICATED,
+        "the job has none: give it some; the instance's metadata does not answer");
     standin_set(&standin, "AWS_EC2_METADATA_SERVICE_ENDPOINT", "169.254.169.254");
     assert_none(&standin, CADRE_INVALID_ARGUMENT, "AWS_EC2_METADATA_SERVICE_ENDPOINT is not");
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/base/thread.h"
 #include "common/storage/transport/http.h"
 #include "store_rig.h"
@@ -344,16 +345,35 @@ static void certificates(void **state)
     /* Of another host. */
     snprintf(url, sizeof url, "https://localhost:%d/web/none", tls.port);
     assert_error(ask(&request, &status, NULL, &may_pass, &error), CADRE_FAILED_PRECONDITION, &error,
-        "localhost");
+        "is that of another host (SSL: no alternative certificate subject name matches target host "
+        "name 'localhost')");
     close_http();
     for (size_t i = 1; i < 3; i++) {
         snprintf(url, sizeof url, "https://127.0.0.1:%d/web/none", tls.port);
         assert_ok(http_open(&rows[i], &http, &error), &error);
         assert_error(ask(&request, &status, NULL, &may_pass, &error), CADRE_FAILED_PRECONDITION,
             &error, "AWS_CA_BUNDLE");
+        assert_non_null(strstr(error.text, i == 1 ? "issued by CN=store," : "/no/such/file"));
         assert_false(may_pass);
         close_http();
     }
+    /* Of bytes that were read before, whatever the file has by now. */
+    size_t size = 0;
+    char *bytes = NULL;
+    assert_ok(file_read(cert, 1 << 16, &bytes, &size, &error), &error);
+    for (size_t i = 0; i < 2; i++) {
+        const struct http_options read = {.connections = 1,
+            .ca_file = "/no/such/file",
+            .ca_bytes = bytes,
+            .ca_size = i == 0 ? size : size / 2};
+        assert_ok(http_open(&read, &http, &error), &error);
+        cadre_status got = ask(&request, &status, NULL, &may_pass, &error);
+        assert_int_equal(got, i == 0 ? CADRE_OK : CADRE_FAILED_PRECONDITION);
+        assert_true(
+            i == 0 || strstr(error.text, "/no/such/file, which AWS_CA_BUNDLE names") != NULL);
+        close_http();
+    }
+    free(bytes);
     rig_stop(&tls);
 }
 

@@ -39,7 +39,7 @@ static cadre_status read_a(void)
     if (status == CADRE_OK) {
         status = storage_read(object, 2, got, strlen(TEXT) - 4, &error);
         if (status == CADRE_OK) {
-            assert_memory_equal(got, TEXT + 2, strlen(TEXT) - 4);
+            assert_memory_equal(got, &TEXT[2], strlen(TEXT) - 4);
         }
         storage_close(object);
     }
@@ -440,7 +440,7 @@ static void a_read_that_takes_long_is_asked_for_twice(void **state)
     rig_rule(&rig, "'match': 'GET /bucket/a', 'act': 'silent'");
     uint64_t begun_us = clock_monotonic_us();
     assert_ok(storage_read(object, 7, got, 4, &error), &error);
-    assert_memory_equal(got, TEXT + 7, 4);
+    assert_memory_equal(got, &TEXT[7], 4);
     assert_int_equal(rig_count(&rig, "GET /bucket/a"), before + 2);
     assert_true(clock_monotonic_us() - begun_us < speed_scaled_us(3000000));
     storage_close(object);

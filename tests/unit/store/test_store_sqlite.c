@@ -242,9 +242,9 @@ static void a_row_that_cannot_be_is_found(void **state)
         " INSERT INTO watermark VALUES(1, 1, 7, 5, 0, 0, 0, 0, 0, 0);"
         " INSERT INTO control VALUES(1, 1, 7, 4, 1, 0, 0)",
         "INSERT INTO plan VALUES(1, 1, 7, 0, 0, -1, 0, 1, 0, 0)",
-        "UPDATE job SET started_us = 1; INSERT INTO plan VALUES(1, 1, 7, 0, 0, 4, 0, 1, 0, 0);"
         /* ahead of its steps */
-        " INSERT INTO checkpoint VALUES(1, 5, 1, 7, 0, 'p', 1, x'00', 0, 0)",
+        ("UPDATE job SET started_us = 1; INSERT INTO plan VALUES(1, 1, 7, 0, 0, 4, 0, 1, 0, 0);"
+         " INSERT INTO checkpoint VALUES(1, 5, 1, 7, 0, 'p', 1, x'00', 0, 0)"),
         "UPDATE job SET id = 0"};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         reopen(fixture);

@@ -14,6 +14,7 @@ static struct storage_options given;
 static int opened;
 static int stopped;
 static bool fails;
+static const struct isolation_user as_the_daemon = {.change = false};
 
 cadre_status storage_client_open(const struct storage_options *options,
     struct storage_client **ret_client, struct cadre_error *error)
@@ -51,7 +52,7 @@ static void open_with(struct job_storage *storage, const char *const *environmen
 {
     struct cadre_error error = {0};
     const struct job_spec spec = {.environment = environment, .environment_count = count};
-    assert_ok(job_storage_open(storage, &spec, &error), &error);
+    assert_ok(job_storage_open(storage, &spec, &as_the_daemon, &error), &error);
     assert_true(given.objects_only);
     assert_true(given.no_metadata);
     assert_int_equal(opened, 1);
@@ -161,21 +162,47 @@ static void files_of_the_host_do_not(void **state)
     static const char *const environment[] = {"HOME=/own", "AWS_PROFILE=root",
         "AWS_SHARED_CREDENTIALS_FILE=/own/.aws/credentials", "AWS_CONFIG_FILE=/own/.aws/config",
         "AWS_WEB_IDENTITY_TOKEN_FILE=/own/token",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/own/token", "AWS_CA_BUNDLE=/dev/zero"};
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/own/token"};
     static const char *const names[] = {"HOME", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE",
-        "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-        "AWS_CA_BUNDLE"};
+        "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"};
     open_with(&storage, environment, CADRE_COUNT_OF(environment));
     for (size_t i = 0; i < CADRE_COUNT_OF(names); i++) {
         assert_null(found(names[i]));
     }
     job_storage_close(&storage);
+}
+
+static void assert_no_bundle(const char *path, const char *words)
+{
+    struct cadre_error error = {0};
+    char *bytes = NULL;
+    size_t size = 0;
+    assert_error(given.read_bundle(given.user, path, &bytes, &size, &error),
+        CADRE_FAILED_PRECONDITION, &error, words);
+    assert_non_null(strstr(error.text, "AWS_CA_BUNDLE"));
+    assert_non_null(strstr(error.text, path));
+}
+
+/* That of authorities' certificates is read, as the job's user. */
+static void the_file_of_authorities(void **state)
+{
+    (void)state;
+    struct job_storage storage;
+    struct cadre_error error = {0};
     char path[TEST_PATH_BYTES];
-    char bundle[TEST_PATH_BYTES + 16];
+    char *bytes = NULL;
+    size_t size = 0;
     test_write(test_path(path, test_temp_dir(), "ca.pem"), "certificates");
-    snprintf(bundle, sizeof bundle, "AWS_CA_BUNDLE=%s", path);
-    open_with(&storage, (const char *const[]){bundle}, 1);
-    assert_string_equal(found("AWS_CA_BUNDLE"), path);
+    open_with(&storage, (const char *const[]){"AWS_CA_BUNDLE=/own/ca.pem"}, 1);
+    assert_string_equal(found("AWS_CA_BUNDLE"), "/own/ca.pem");
+    assert_ok(given.read_bundle(given.user, path, &bytes, &size, &error), &error);
+    assert_string_equal(bytes, "certificates");
+    assert_int_equal(size, strlen("certificates"));
+    free(bytes);
+    assert_no_bundle("ca.pem", "an absolute path");
+    assert_no_bundle("/dev/zero", "is not a regular file");
+    assert_no_bundle(test_temp_dir(), "is not a regular file");
+    assert_no_bundle("/no/such/file", "No such file");
     job_storage_close(&storage);
 }
 
@@ -217,8 +244,8 @@ static void a_failure_leaves_nothing(void **state)
     const struct job_spec spec = {
         .environment = (const char *const[]){"AWS_ENDPOINT_URL=x"}, .environment_count = 1};
     fails = true;
-    assert_error(job_storage_open(&storage, &spec, &error), CADRE_INVALID_ARGUMENT, &error,
-        "a wrong endpoint");
+    assert_error(job_storage_open(&storage, &spec, &as_the_daemon, &error), CADRE_INVALID_ARGUMENT,
+        &error, "a wrong endpoint");
     fails = false;
     job_storage_stop(&storage);
     job_storage_close(&storage);
@@ -229,7 +256,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_job_s_variables_count),
         cmocka_unit_test(services_of_the_host), cmocka_unit_test(who_a_job_is),
-        cmocka_unit_test(files_of_the_host_do_not), cmocka_unit_test(a_place_is_where_the_store_is),
+        cmocka_unit_test(files_of_the_host_do_not), cmocka_unit_test(the_file_of_authorities),
+        cmocka_unit_test(a_place_is_where_the_store_is),
         cmocka_unit_test(a_failure_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/unit/worker_daemon/checkpoint_fixture.h"
 #include "worker/host/daemon/fetch.h"
 #include "worker/host/daemon/restore_state.h"
+
+#define READER 60827 /* not in use: neither of the default range nor of the other tests */
 
 static void publish_for_restore(void)
 {
@@ -205,6 +208,36 @@ static void a_shared_one_stays_where_it_is(void **state)
     assert_int_equal(fixture->coordinator.gets, 0);
 }
 
+/* A job may name a file that the daemon can read and the job's user cannot: it learns nothing. */
+static void a_shared_one_is_looked_at_as_the_job_s_user(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    if (geteuid() != 0) {
+        skip();
+    }
+    const char *folder = test_temp_dir();
+    test_write(test_path(path, folder, "c.json"), "of others");
+    assert_int_equal(chmod(folder, 0711) | chmod(path, 0600), 0);
+    fixture->start.restores = true;
+    fixture->start.checkpoint =
+        (struct checkpoint_ref){.position = 1, .shared = true, .path = path};
+    fixture->task.user = (struct isolation_user){.change = true, .uid = READER, .gid = READER};
+    fixture->task.ref.slot = 0;
+    restore_start(&fixture->task, staged);
+    until_done();
+    assert_int_equal(fixture->staged, 1); /* the task itself finds what it finds */
+    assert_string_equal(fixture->text, "");
+    free(fixture->task.restore_path);
+    fixture->task.restore_path = NULL;
+    fixture->done = false;
+    assert_int_equal(chmod(path, 0644), 0);
+    restore_start(&fixture->task, staged);
+    until_done();
+    assert_int_equal(fixture->staged, 1);
+    assert_non_null(strstr(fixture->text, "c.json is not the one that was published"));
+}
+
 static void restoring_can_be_cancelled(void **state)
 {
     (void)state;
@@ -234,6 +267,7 @@ int main(void)
         TEST(it_is_put_together), TEST(it_waits_for_links), TEST(tasks_of_a_host_fetch_it_once),
         TEST(who_waited_fetches_when_the_other_goes), TEST(what_does_not_match_its_hash_is_refused),
         TEST(what_is_not_there_is_reported), TEST(a_longer_content_is_refused),
-        TEST(a_shared_one_stays_where_it_is), TEST(restoring_can_be_cancelled)};
+        TEST(a_shared_one_stays_where_it_is), TEST(a_shared_one_is_looked_at_as_the_job_s_user),
+        TEST(restoring_can_be_cancelled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

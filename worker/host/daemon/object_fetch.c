@@ -426,7 +426,7 @@ static cadre_status object_open(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to fetch a file");
     }
-    return job_storage_open(&object->storage, object->task->spec, error);
+    return job_storage_open(&object->storage, object->task->spec, &object->task->user, error);
 }
 
 void object_fetch_start(struct task_files *task, size_t file, void (*done)(struct task_files *task),

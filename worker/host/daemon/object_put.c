@@ -187,7 +187,7 @@ static cadre_status put_open(struct task_files *task, struct cadre_error *error)
     if (put->target == NULL) {
         cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to write an object");
-    } else if (job_storage_open(&put->storage, task->spec, error) == CADRE_OK) {
+    } else if (job_storage_open(&put->storage, task->spec, &task->user, error) == CADRE_OK) {
         task->put = put;
         return CADRE_OK;
     }

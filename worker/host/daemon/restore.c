@@ -22,6 +22,7 @@
 #include "worker/host/daemon/fetch_report.h"
 #include "worker/host/daemon/restore_state.h"
 #include "worker/host/daemon/task_files.h"
+#include "worker/host/isolate/user_file.h"
 
 /* Of a task: it is over with the report. */
 static void restore_leave(struct task_files *task)
@@ -246,13 +247,25 @@ static cadre_status find_shared(struct task_files *task, struct cadre_error *err
     return CADRE_OK;
 }
 
-static void check_shared(void *user)
+static void check_as_user(void *context)
 {
-    struct restore *restore = user;
+    struct restore *restore = context;
     struct cadre_error error;
     cadre_status status = checkpoint_check(restore->storage.client, restore->shared_path,
         restore->shared_sha256, &restore->counts, &error);
     if (status != CADRE_OK) {
+        restore->error = error;
+    }
+}
+
+/* A job chooses the path: what its user cannot read is not looked at for it. */
+static void check_shared(void *user)
+{
+    struct restore *restore = user;
+    struct cadre_error error;
+    if (storage_is_object(restore->shared_path)) {
+        check_as_user(restore);
+    } else if (user_call(&restore->user, check_as_user, restore, &error) != CADRE_OK) {
         restore->error = error;
     }
 }
@@ -289,12 +302,13 @@ static cadre_status prepare_check(struct restore *restore, struct cadre_error *e
     const struct task_files *task = restore->task;
     memcpy(restore->shared_sha256, restore_wanted(restore)->manifest_sha256,
         sizeof restore->shared_sha256);
+    restore->user = task->user;
     restore->shared_path = strdup(task->restore_path);
     if (restore->shared_path == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
     }
     return storage_is_object(restore->shared_path)
-               ? job_storage_open(&restore->storage, task->spec, error)
+               ? job_storage_open(&restore->storage, task->spec, &task->user, error)
                : CADRE_OK;
 }
 

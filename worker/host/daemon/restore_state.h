@@ -20,7 +20,8 @@ struct restore {
     char *folder;
     char *link_source_folder; /* of a task that has it, to link to */
     bool linked;
-    char *shared_path; /* of one in a shared folder, which is only checked: */
+    char *shared_path; /* of one in a shared folder, which is only checked, as this user: */
+    struct isolation_user user;
     uint8_t shared_sha256[LIMIT_SHA256_BYTES];
     struct job_storage storage;  /* of one in an object store: with it */
     struct isolation_user owner; /* may read it */

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "common/pure/assert.h"
+#include "worker/host/isolate/user_file.h"
 
+#define BUNDLE_BYTES      ((size_t)4 << 20) /* all of the system's authorities have 0.2 MiB */
 #define METADATA_DISABLED "AWS_EC2_METADATA_DISABLED"
 
 /* Those of a job that count. The others, AWS_PROFILE, AWS_SHARED_CREDENTIALS_FILE, HOME and more,
@@ -25,6 +26,14 @@ static const char *const host_names[] = {"AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
     METADATA_DISABLED};
+
+#define WITHOUT_KEYS "the job's environment has no AWS_ACCESS_KEY_ID, "
+#define GIVE_KEYS    "give the job its keys (--env AWS_ACCESS_KEY_ID --env AWS_SECRET_ACCESS_KEY)"
+
+/* What is said where there are none, without the host's and with them. */
+static const char no_keys[] = WITHOUT_KEYS "and its worker's daemon uses no others: " GIVE_KEYS
+                                           ", or have the worker started with --host-credentials";
+static const char no_keys_of_host[] = WITHOUT_KEYS "and its worker's host gives none: " GIVE_KEYS;
 
 static bool host_credentials;
 
@@ -49,13 +58,6 @@ static bool counts(const char *item)
     return found;
 }
 
-/* Of a certificate authority; what is no regular file would not end. */
-static bool is_regular(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 static const char *find_of_host(const char *name)
 {
     bool is_of_host = false;
@@ -76,8 +78,7 @@ static const char *find_of_job(const struct job_storage *storage, const char *na
         const char *value = value_of(storage->variables[i], name);
         found = value != NULL ? value : found;
     }
-    bool is_file = strcmp(name, "AWS_CA_BUNDLE") == 0;
-    return found == NULL || (is_file && !is_regular(found)) ? NULL : found;
+    return found;
 }
 
 /* Of what both may set, METADATA_DISABLED, either is enough. */
@@ -106,12 +107,34 @@ static cadre_status copy_variables(
                        "the worker has no memory for the job's settings of object stores");
 }
 
-cadre_status job_storage_open(
-    struct job_storage *storage, const struct job_spec *spec, struct cadre_error *error)
+static cadre_status read_bundle(
+    void *user, const char *path, char **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
-    *storage = (struct job_storage){.source = {.find = find, .user = storage}};
-    const struct storage_options options = {
-        .variables = &storage->source, .objects_only = true, .no_metadata = true};
+    const struct job_storage *storage = user;
+    if (path[0] != '/') {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "AWS_CA_BUNDLE is %.200s: for what a worker reads and writes it is to be an absolute "
+            "path, of a file on the worker's host",
+            path);
+    }
+    cadre_status status =
+        user_file_read(&storage->user, path, BUNDLE_BYTES, ret_bytes, ret_size, error);
+    return status == CADRE_OK || status == CADRE_RESOURCE_EXHAUSTED
+               ? status
+               : cadre_error_wrap(error, CADRE_FAILED_PRECONDITION,
+                     "AWS_CA_BUNDLE is to name a file of certificates on the worker's host");
+}
+
+cadre_status job_storage_open(struct job_storage *storage, const struct job_spec *spec,
+    const struct isolation_user *user, struct cadre_error *error)
+{
+    *storage = (struct job_storage){.source = {.find = find, .user = storage}, .user = *user};
+    const struct storage_options options = {.variables = &storage->source,
+        .objects_only = true,
+        .no_metadata = true,
+        .without_credentials = host_credentials ? no_keys_of_host : no_keys,
+        .read_bundle = read_bundle,
+        .user = storage};
     cadre_status status = copy_variables(storage, spec, error);
     if (status == CADRE_OK) {
         status = storage_client_open(&options, &storage->client, error);

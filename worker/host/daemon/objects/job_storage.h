@@ -12,12 +12,14 @@
 #include "common/base/sha256.h"
 #include "common/model/job.h"
 #include "common/storage/storage.h"
+#include "worker/host/isolate/isolation.h"
 
 struct job_storage {
     char **variables; /* "NAME=value", copies */
     size_t count;
     struct storage_variables source;
     struct storage_client *client;
+    struct isolation_user user;
 };
 
 /* For jobs without keys of their own: the credentials that the host's metadata services, or those
@@ -26,9 +28,10 @@ struct job_storage {
 void job_storage_use_host_credentials(bool use);
 
 /* Variables that name files of credentials are left out: this daemon may read what the job's user
- * may not. On success the storage is the caller's to close, and stays where it is meanwhile. */
-cadre_status job_storage_open(
-    struct job_storage *storage, const struct job_spec *spec, struct cadre_error *error);
+ * may not. That of authorities' certificates is read as `user`, the job's. On success the storage
+ * is the caller's to close, and stays where it is meanwhile. */
+cadre_status job_storage_open(struct job_storage *storage, const struct job_spec *spec,
+    const struct isolation_user *user, struct cadre_error *error);
 /* Who the job is for a store: a hash of the settings and keys that its environment has, or, where
  * it has no keys, of `otherwise`. It tells nothing of them. */
 cadre_status job_storage_identity(const struct job_spec *spec, const char *otherwise,

@@ -45,7 +45,7 @@ static cadre_status first_failure(
 static cadre_status gather_heads(struct plain *plain, uint32_t rows,
     const struct cadre_error *failure, struct head **ret_heads, struct cadre_error *error)
 {
-    struct head own = {.rows = rows, .code = failure->code};
+    struct head own = {.rows = rows, .code = (int32_t)failure->code};
     uint32_t count = plain->roster.member_count;
     *ret_heads = calloc(count, sizeof **ret_heads);
     if (*ret_heads == NULL) { /* the others wait for this task, so it ends their generation */
