@@ -78,9 +78,9 @@ def without_keys():
 
 @contextlib.contextmanager
 def worker(variables, *options):
-    """A cluster whose worker has these variables of its host."""
+    """A cluster whose worker has these variables of its host, which name the store, too."""
     cluster = Cluster(start=False, coordinator=FAST, worker=[*FAST_WORKER, *options])
-    cluster.workers[0].environment = variables
+    cluster.workers[0].environment = {"AWS_ENDPOINT_URL": chosen_store().endpoint} | variables
     cluster.start = True
     with cluster:
         yield cluster
@@ -102,7 +102,7 @@ def succeeds(cluster, bucket, environment):
 def fails(cluster, bucket, environment, *words):
     end = ends(cluster, bucket, environment)[1]
     check_equal(end.state, FAILED, f"a job with {environment}")
-    for word in (f"s3://{bucket.name}/object", *words):
+    for word in words or [f"s3://{bucket.name}/object"]:
         check_in(word, end.message, f"why a job with {environment} fails")
 
 
@@ -152,9 +152,10 @@ def test_what_a_job_names_is_not_asked():
             fails(cluster, bucket, [*without_keys(), *named], "--host-credentials")
         with worker(service.of_agent(), "--host-credentials") as cluster:
             succeeds(cluster, bucket, [*without_keys(), *named])
-            fails(cluster, bucket, [*without_keys(), *named[:4], f"AWS_ENDPOINT_URL_S3={decoy.url}/none"])
-        asked = [one for one in decoy.asked if "/none/" not in one]
-        check_equal(asked, [], "what was asked of a service that a job named")
+            for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):  # it would see what the host's keys sign
+                fails(cluster, bucket, [*without_keys(), *named[:4], f"{name}={decoy.url}/none"],
+                      f"{decoy.url}/none", "the host's credentials", chosen_store().endpoint, "--env")
+        check_equal(decoy.asked, [], "what was asked of a service that a job named")
         check(service.asked, "nothing was asked of the host's")
 
 
@@ -163,7 +164,7 @@ def test_a_store_at_the_address_of_the_host_s_services():
     with Service() as service, worker(service.of_agent(), "--host-credentials") as cluster:
         for address in ("169.254.169.254", "169.254.170.2", "[fd00:ec2::254]", "[::ffff:169.254.169.254]",
                         "2852039166"):
-            environment = [*without_keys(), f"AWS_ENDPOINT_URL_S3=http://{address}"]
+            environment = [*environment_of(), f"AWS_ENDPOINT_URL_S3=http://{address}"]
             job = submit_raw(cluster, COPIES, [object_file("file", "s3://bucket/object")], environment=environment)
             check_in("is an address of a host's metadata services", cluster.client.wait(job).message, address)
 

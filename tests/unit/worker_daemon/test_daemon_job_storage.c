@@ -117,6 +117,45 @@ static void services_of_the_host(void **state)
     assert_int_equal(unsetenv(full), 0);
 }
 
+/* What the host's credentials sign goes to the store of its worker alone. */
+static void the_store_of_the_host(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"AWS_REGION=eu-1"};
+    static const char *const same[] = {"AWS_ENDPOINT_URL=http://store", "AWS_ACCESS_KEY_ID=half"};
+    static const char *const other[] = {"AWS_ENDPOINT_URL_S3=http://other"};
+    static const char *const own[] = {
+        "AWS_ENDPOINT_URL=http://other", "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"};
+    struct job_storage storage;
+    struct cadre_error error = {0};
+    const struct job_spec refused = {.environment = other, .environment_count = 1};
+    job_storage_use_host_credentials(true);
+    open_with(&storage, none, CADRE_COUNT_OF(none));
+    assert_null(found("AWS_ENDPOINT_URL"));
+    job_storage_close(&storage);
+    assert_error(job_storage_open(&storage, &refused, &as_the_daemon, &error),
+        CADRE_PERMISSION_DENIED, &error, "http://other, and the host's credentials");
+    assert_non_null(strstr(error.text, "(Amazon's)"));
+    assert_int_equal(setenv("AWS_ENDPOINT_URL", "http://store", 1), 0);
+    assert_error(job_storage_open(&storage, &refused, &as_the_daemon, &error),
+        CADRE_PERMISSION_DENIED, &error, "(http://store)");
+    open_with(&storage, none, CADRE_COUNT_OF(none));
+    assert_string_equal(found("AWS_ENDPOINT_URL"), "http://store");
+    assert_string_equal(found("AWS_REGION"), "eu-1");
+    job_storage_close(&storage);
+    open_with(&storage, same, CADRE_COUNT_OF(same));
+    assert_string_equal(found("AWS_ENDPOINT_URL"), "http://store");
+    job_storage_close(&storage);
+    open_with(&storage, own, CADRE_COUNT_OF(own)); /* it has keys */
+    assert_string_equal(found("AWS_ENDPOINT_URL"), "http://other");
+    job_storage_close(&storage);
+    job_storage_use_host_credentials(false);
+    open_with(&storage, other, CADRE_COUNT_OF(other));
+    assert_string_equal(found("AWS_ENDPOINT_URL_S3"), "http://other");
+    job_storage_close(&storage);
+    assert_int_equal(unsetenv("AWS_ENDPOINT_URL"), 0);
+}
+
 static void assert_same(const char *const *one, size_t ones, const char *const *other,
     size_t others, const char *otherwise, bool same)
 {
@@ -255,9 +294,9 @@ static void a_failure_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_job_s_variables_count),
-        cmocka_unit_test(services_of_the_host), cmocka_unit_test(who_a_job_is),
-        cmocka_unit_test(files_of_the_host_do_not), cmocka_unit_test(the_file_of_authorities),
-        cmocka_unit_test(a_place_is_where_the_store_is),
+        cmocka_unit_test(services_of_the_host), cmocka_unit_test(the_store_of_the_host),
+        cmocka_unit_test(who_a_job_is), cmocka_unit_test(files_of_the_host_do_not),
+        cmocka_unit_test(the_file_of_authorities), cmocka_unit_test(a_place_is_where_the_store_is),
         cmocka_unit_test(a_failure_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@
 /* Those of a job that count. The others, AWS_PROFILE, AWS_SHARED_CREDENTIALS_FILE, HOME and more,
  * lead to files of the host, and AWS_CONTAINER_CREDENTIALS_FULL_URI and its kin to whatever answers
  * this daemon. */
-#define ADDRESSES 5 /* the first ones: where the store is */
+#define ENDPOINTS 2 /* the first ones: the store's URL */
+#define ADDRESSES 5 /* and with the next ones: where the store is */
 static const char *const names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION",
     "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN", METADATA_DISABLED};
@@ -81,9 +82,29 @@ static const char *find_of_job(const struct job_storage *storage, const char *na
     return found;
 }
 
+static bool is_set(const char *value)
+{
+    return value != NULL && value[0] != '\0';
+}
+
+/* It has no keys, and gets those of the host. */
+static bool uses_host(const struct job_storage *storage)
+{
+    return host_credentials && !(is_set(find_of_job(storage, "AWS_ACCESS_KEY_ID")) &&
+                                   is_set(find_of_job(storage, "AWS_SECRET_ACCESS_KEY")));
+}
+
+static bool is_endpoint(const char *name)
+{
+    return strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0;
+}
+
 /* Of what both may set, METADATA_DISABLED, either is enough. */
 static const char *find(void *user, const char *name)
 {
+    if (is_endpoint(name) && uses_host(user)) {
+        return getenv(name);
+    }
     const char *of_host = find_of_host(name);
     const char *of_job = find_of_job(user, name);
     bool disabled = of_host != NULL && strcasecmp(of_host, "true") == 0;
@@ -105,6 +126,28 @@ static cadre_status copy_variables(
     return whole ? CADRE_OK
                  : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                        "the worker has no memory for the job's settings of object stores");
+}
+
+/* What is signed with the host's keys, and their session token, is sent to no store that the job
+ * names. */
+static cadre_status check_endpoint(const struct job_storage *storage, struct cadre_error *error)
+{
+    const char *of_job = NULL;
+    const char *of_host = NULL;
+    for (size_t i = 0; i < ENDPOINTS; i++) {
+        const char *job_value = find_of_job(storage, names[i]);
+        const char *host_value = getenv(names[i]);
+        of_job = of_job == NULL && is_set(job_value) ? job_value : of_job;
+        of_host = of_host == NULL && is_set(host_value) ? host_value : of_host;
+    }
+    bool same = of_job == NULL || (of_host != NULL && strcmp(of_job, of_host) == 0);
+    return same || !uses_host(storage)
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_PERMISSION_DENIED,
+                     "the job names the object store %.200s, and the host's credentials are sent "
+                     "to the one of its worker alone (%.200s): " GIVE_KEYS
+                     ", or have the worker started with AWS_ENDPOINT_URL=%.200s",
+                     of_job, of_host != NULL ? of_host : "Amazon's", of_job);
 }
 
 static cadre_status read_bundle(
@@ -136,6 +179,9 @@ cadre_status job_storage_open(struct job_storage *storage, const struct job_spec
         .read_bundle = read_bundle,
         .user = storage};
     cadre_status status = copy_variables(storage, spec, error);
+    if (status == CADRE_OK) {
+        status = check_endpoint(storage, error);
+    }
     if (status == CADRE_OK) {
         status = storage_client_open(&options, &storage->client, error);
     }
