@@ -22,6 +22,7 @@
 #include "coordinator/daemon/base/leading.h"
 #include "coordinator/daemon/contents/content_table.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 /* A content may be requested (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US (3600 * CADRE_US_PER_S)
@@ -371,7 +372,7 @@ static bool is_touched_elsewhere(const struct contents *contents, const char *pa
 static bool remove_object(struct contents *contents, const struct leaving *leaving)
 {
     struct cadre_error error = {0};
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(contents->cache, leaving->hash.bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(contents->objects, leaving->hash.bytes);
     if (!leading_holds(contents->leading) ||
         objects_remove(contents->objects, path, &error) != CADRE_OK) {
         return false;

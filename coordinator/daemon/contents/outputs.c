@@ -14,7 +14,7 @@
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/objects/objects.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "common/rpc/file_work.h"
 
 struct reference {
@@ -154,10 +154,10 @@ static bool list_object(void *user, const struct storage_entry *entry)
 static void list_objects(struct listing *listing)
 {
     struct objects *objects = listing->daemon->objects;
-    static const char *const names[] = {"outputs", "references"};
+    struct job_id job = listing->artifacts.job;
     for (size_t i = 0; i < 2 && listing->error.code == CADRE_OK; i++) {
-        CADRE_FREE_AT_EXIT char *folder =
-            objects_path(objects, "jobs/%" PRIu64 "/%s", listing->artifacts.job.n, names[i]);
+        CADRE_FREE_AT_EXIT char *folder = i == 0 ? object_name_of_output(objects, job, NULL)
+                                                 : object_name_of_reference(objects, job, NULL);
         struct object_listing of = {.listing = listing, .folder = folder, .references = i == 1};
         (void)objects_list(objects, folder, true, list_object, &of, &listing->error);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/daemon/contents/received_objects.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,25 +8,18 @@
 
 #include "common/base/cleanup.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 cadre_status received_content_put(const struct daemon *daemon, const struct sha256 *hash, int fd,
     const char *temporary, const char *target, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(daemon->object_cache, hash->bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(daemon->objects, hash->bytes);
     struct stat facts;
     CADRE_TRY(objects_put_file(daemon->objects, path, fd, error));
     if (fstat(fd, &facts) == 0 && rename(temporary, target) == 0) { /* else it is fetched */
         object_cache_came(daemon->object_cache, (uint64_t)facts.st_size);
     }
     return CADRE_OK;
-}
-
-static char *path_of(
-    const struct daemon *daemon, const struct received_output *output, const char *folder)
-{
-    return output->name != NULL ? objects_path(daemon->objects, "jobs/%" PRIu64 "/%s/%s",
-                                      output->job.n, folder, output->name)
-                                : NULL;
 }
 
 static cadre_status look_before(const struct daemon *daemon, const char *path,
@@ -56,8 +48,11 @@ cadre_status received_output_put(const struct daemon *daemon, const struct recei
     uint64_t *ret_replaced, struct cadre_error *error)
 {
     struct objects *objects = daemon->objects;
-    CADRE_FREE_AT_EXIT char *path = path_of(daemon, output, "outputs");
-    CADRE_FREE_AT_EXIT char *reference = path_of(daemon, output, "references");
+    const char *name = output->name;
+    CADRE_FREE_AT_EXIT char *path =
+        name != NULL ? object_name_of_output(objects, output->job, name) : NULL;
+    CADRE_FREE_AT_EXIT char *reference =
+        name != NULL ? object_name_of_reference(objects, output->job, name) : NULL;
     if (output->kept != NULL) {
         CADRE_TRY(artifacts_check_link(
             output->kept, output->checkpoint, output->refers_bytes, output->name, error));

@@ -2,7 +2,6 @@
  * Which logs have files here, and their segments; log_copy_files.c makes the files. */
 #include "coordinator/daemon/logs/log_copies.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "coordinator/daemon/logs/log_copy_files.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 #define BUCKETS 256
 
@@ -218,8 +218,7 @@ static char *path_of_segment(const struct log_copy *copy, const struct log_segme
 {
     char name[LOG_SEGMENT_NAME_BYTES];
     log_segment_name(segment, name);
-    return objects_path(copy->copies->objects, "jobs/%" PRIu64 "/logs/%" PRIu32 "/%s", copy->job.n,
-        copy->slot, name);
+    return object_name_of_log(copy->copies->objects, copy->job, copy->slot, name);
 }
 
 static bool add_listed(void *user, const struct storage_entry *entry)
@@ -235,8 +234,8 @@ static bool add_listed(void *user, const struct storage_entry *entry)
 
 static cadre_status list_segments(struct log_copy *copy, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *folder = objects_path(
-        copy->copies->objects, "jobs/%" PRIu64 "/logs/%" PRIu32, copy->job.n, copy->slot);
+    CADRE_FREE_AT_EXIT char *folder =
+        object_name_of_log(copy->copies->objects, copy->job, copy->slot, NULL);
     copy->segments.count = 0;
     copy->segments.short_of_memory = false;
     CADRE_TRY(objects_list(copy->copies->objects, folder, true, add_listed, copy, error));

@@ -11,6 +11,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 #define NAME_BYTES 48
 
@@ -38,8 +39,10 @@ static cadre_status no_memory(struct cadre_error *error)
 
 static char *path_of_link(const struct series_objects *series, const struct link_name *name)
 {
-    return objects_path(series->objects, "jobs/%" PRIu64 "/series/%016" PRIx64 "-%016" PRIx64 "-%c",
-        series->job.n, name->term, name->number, name->is_snapshot ? 's' : 'a');
+    char text[NAME_BYTES];
+    snprintf(text, sizeof text, "%016" PRIx64 "-%016" PRIx64 "-%c", name->term, name->number,
+        name->is_snapshot ? 's' : 'a');
+    return object_name_of_series(series->objects, series->job, text);
 }
 
 static bool parse_link(const char *text, struct link_name *ret_name)
@@ -92,8 +95,7 @@ static int by_term_and_number(const void *a, const void *b)
 static cadre_status list_links(
     const struct series_objects *series, struct link_list *ret_list, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *folder =
-        objects_path(series->objects, "jobs/%" PRIu64 "/series", series->job.n);
+    CADRE_FREE_AT_EXIT char *folder = object_name_of_series(series->objects, series->job, NULL);
     *ret_list = (struct link_list){0};
     CADRE_TRY(objects_list(series->objects, folder, true, add_link, ret_list, error));
     if (ret_list->short_of_memory) {

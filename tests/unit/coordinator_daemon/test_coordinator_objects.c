@@ -19,6 +19,7 @@
 #include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/contents/received_objects.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;
@@ -45,14 +46,14 @@ static struct sha256 put_object(const char *text)
 {
     struct cadre_error error = {0};
     struct sha256 hash = hash_of_text(text);
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash.bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(stand.objects, hash.bytes);
     assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
     return hash;
 }
 
 static bool is_object(const struct sha256 *hash)
 {
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash->bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(stand.objects, hash->bytes);
     return access(path, F_OK) == 0;
 }
 
