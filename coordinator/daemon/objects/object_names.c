@@ -48,6 +48,11 @@ char *object_name_of_log(
                : objects_path(objects, "jobs/%" PRIu64 "/logs/%" PRIu32, job.n, slot);
 }
 
+char *object_name_of_log_head(const struct objects *objects, struct job_id job, uint32_t slot)
+{
+    return objects_path(objects, "jobs/%" PRIu64 "/log-heads/%" PRIu32, job.n, slot);
+}
+
 char *object_name_of_series(const struct objects *objects, struct job_id job, const char *name)
 {
     return path_beneath(objects, job, "series", name);

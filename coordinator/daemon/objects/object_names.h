@@ -22,6 +22,8 @@ char *object_name_of_settled(const struct objects *objects, struct job_id job, u
 /* A segment of a task's log (log_segment.h). */
 char *object_name_of_log(
     const struct objects *objects, struct job_id job, uint32_t slot, const char *name);
+/* Which of those are the newest (log_head.h). */
+char *object_name_of_log_head(const struct objects *objects, struct job_id job, uint32_t slot);
 /* A piece of what the job's program reported (series_objects.h). */
 char *object_name_of_series(const struct objects *objects, struct job_id job, const char *name);
 
