@@ -16,6 +16,7 @@
 #include "coordinator/daemon/logs/log_copies.h"
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/moving/known_root.h"
 #include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/series/series_jobs.h"
 
@@ -147,6 +148,9 @@ cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struc
 {
     CADRE_TRY(open_engine(daemon, store, log, error));
     load_known_jobs(daemon);
+    if (log == NULL) { /* several have what etcd says of them */
+        CADRE_TRY(known_root_check(daemon, error));
+    }
     CADRE_TRY(open_contents(daemon, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(quota_open(daemon, error));

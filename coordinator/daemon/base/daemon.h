@@ -130,6 +130,7 @@ struct daemon {
     struct worker_contents
         *worker_contents; /* by worker, where certificates name them: the contents that it had */
     struct contents *contents; /* the index of contents */
+    int contents_fd;           /* holds the lock of a folder of --contents; -1: none */
     struct objects *objects;   /* the store of --contents; NULL: they lie in a folder, and: */
     struct object_cache *object_cache; /* its contents on the disk; NULL: none */
     struct log_copies *log_copies;     /* its logs on the disk; NULL: none */

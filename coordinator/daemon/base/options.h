@@ -54,6 +54,8 @@ struct coordinator_options {
     bool check; /* the ledger only */
     bool supersede;
     char *export;
+    char *copy_contents;
+    bool dry_run;
     bool import;
     bool reseed;
     bool resign;
