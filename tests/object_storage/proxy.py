@@ -6,7 +6,8 @@
         proxy.plan.draw(**{"500": 2, "503": 2, "429": 1})
         proxy.plan.next("reset", operation="get")
         proxy.link.latency_s, proxy.link.bytes_s = 0.05, 100e6 / 8
-        proxy.counts()                              what was asked of the store
+        proxy.stop_lists()                          lists lack what is put from now on, until go_on_with_lists()
+    proxy.counts()                              what was asked of the store
 
 By hand: proxy.py URL [options], and commands on standard input, each answered by one line:
 
@@ -28,6 +29,7 @@ import time
 import urllib.parse
 
 import faults
+import lists
 from http_stream import abort, body_pieces, parse_head, read_head, text_of
 
 HOST = "127.0.0.1"
@@ -71,6 +73,7 @@ class Proxy:
         self.clock_ahead_s, self.slow_bytes_s = 0.0, 20000
         self.lock = threading.Lock()
         self.loop = self.thread = self.server = None
+        self.unlisted = lists.Unlisted()
         self.serving = set()  # the loop alone does not keep a task whose two peers are gone
         self.clear_counts()
 
@@ -104,6 +107,14 @@ class Proxy:
                 if one.operation == "get":
                     down[one.key] += one.down
         return down
+
+    # --- lists that are old ---
+
+    def stop_lists(self):
+        self.unlisted.begin()
+
+    def go_on_with_lists(self):
+        self.unlisted.end()
 
     # --- begin and end ---
 
@@ -286,6 +297,9 @@ class Exchange:
         has_body = self.request.method != "HEAD" and self.record.status not in (204, 304)
         length = headers.length() if has_body else 0
         body = body_pieces(store_reader, headers, is_answer=True) if has_body else body_pieces(store_reader, {})
+        self.proxy.unlisted.note(self.record)
+        if self.record.operation == "list" and self.proxy.unlisted.hides():
+            return await self.give_list(first, headers, body)
         if self.fault == "lost":
             async for piece in body:
                 self.record.down += len(piece)
@@ -316,6 +330,17 @@ class Exchange:
         elif chunked:
             await self.send(b"0\r\n\r\n")
         return self.fault not in ("extra", "longer")
+
+    async def give_list(self, first, headers, body):
+        """Without what the proxy hides."""
+        text = b"".join([piece async for piece in body])
+        self.record.down += len(text)
+        text = self.proxy.unlisted.left_of(text, self.record.key)
+        sent = [(name, value) for name, value in headers.listed
+                if name.lower() not in ("connection", "transfer-encoding", "content-length")]
+        self.writer.write(text_of(first, [*sent, ("Content-Length", str(len(text)))]))
+        await self.send(text)
+        return True
 
     def changed_head(self, headers, length, has_body):
         """The headers to send, whether the body is chunked, and after how many bytes it ends (None: with it)."""

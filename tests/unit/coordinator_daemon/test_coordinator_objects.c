@@ -15,12 +15,14 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/contents/content_looks.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/contents/received_objects.h"
 #include "coordinator/daemon/objects/object_cache.h"
 #include "coordinator/daemon/objects/object_names.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
+#include "tests/unit/coordinator_daemon/old_list.h"
 
 static struct engine engine;
 static struct daemon stand;
@@ -74,6 +76,62 @@ static void none_is_known_before_all_are_listed(void **state)
     assert_int_equal(bytes, 9);
     assert_int_equal(contents_bytes(stand.contents), 9);
     assert_true(contents_is_synced(stand.contents, &hash));
+}
+
+/* Contents that a list lacks, or shows still, are looked at by their names. */
+static void a_list_may_be_old(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *root = objects_path(stand.objects, "blobs");
+    struct sha256 kept = put_object("kept");
+    struct sha256 removed = put_object("removed");
+    lists_stop(stand.objects, root);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(stand.objects, removed.bytes);
+    assert_ok(objects_remove(stand.objects, path, &error), &error);
+    struct sha256 new = put_object("new one");
+    reopen_contents(&stand);
+    settle(&stand);
+    lists_go_on();
+    assert_true(contents_find(stand.contents, &removed, NULL));
+    assert_false(contents_find(stand.contents, &new, NULL));
+    const struct sha256 *hashes[] = {&kept, &removed, &new};
+    struct content_look looks[3];
+    for (size_t i = 0; i < 3; i++) {
+        assert_false(contents_is_certain(stand.contents, hashes[i]));
+        looks[i] = contents_begin_look(stand.contents, hashes[i]);
+    }
+    assert_ok(content_looks(stand.objects, looks, 3, &error), &error);
+    for (size_t i = 0; i < 3; i++) {
+        contents_note_look(stand.contents, &looks[i]);
+    }
+    assert_true(contents_is_certain(stand.contents, &kept));
+    assert_true(contents_is_certain(stand.contents, &new));
+    assert_false(contents_find(stand.contents, &removed, NULL));
+    assert_int_equal(contents_bytes(stand.contents), 4 + 7);
+    for (size_t i = 0; i < 3; i++) { /* once more changes nothing */
+        contents_note_look(stand.contents, &looks[i]);
+    }
+    assert_int_equal(contents_bytes(stand.contents), 4 + 7);
+    assert_false(contents_find(stand.contents, &removed, NULL));
+}
+
+/* It was removed after it had been looked at. */
+static void an_old_look_brings_nothing_back(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct sha256 hash = put_object("not needed");
+    reopen_contents(&stand);
+    settle(&stand);
+    struct content_look look = contents_begin_look(stand.contents, &hash);
+    assert_ok(content_looks(stand.objects, &look, 1, &error), &error);
+    assert_true(look.there);
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    contents_note_look(stand.contents, &look);
+    assert_false(contents_find(stand.contents, &hash, NULL));
+    assert_int_equal(contents_bytes(stand.contents), 0);
 }
 
 static void note(void *user)
@@ -345,6 +403,7 @@ static void what_jobs_keep_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(none_is_known_before_all_are_listed),
+        TEST(a_list_may_be_old), TEST(an_old_look_brings_nothing_back),
         TEST(what_waits_goes_on_then), TEST(what_is_not_needed_goes_after_an_hour),
         TEST(only_a_leader_removes), TEST(a_checkpoint_is_read_from_the_store),
         TEST(a_manifest_that_cannot_be_read_now), TEST(an_output_is_one_of_two),
