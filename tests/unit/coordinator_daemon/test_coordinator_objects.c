@@ -134,6 +134,31 @@ static void an_old_look_brings_nothing_back(void **state)
     assert_int_equal(contents_bytes(stand.contents), 0);
 }
 
+static void store_output(const char *name, const char *text)
+{
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = object_name_of_output(stand.objects, (struct job_id){1}, name);
+    assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
+}
+
+/* The list has what came while it was made, or has it not: it counts once. */
+static void what_comes_while_it_is_counted_counts_once(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    (void)add_job(&engine, 1, "program");
+    store_output("0/before", "123");
+    store_output("0/meanwhile", "12345");
+    assert_ok(quota_open(&stand, &error), &error);
+    quota_output(stand.quota, (struct job_id){1}, 5);
+    settle(&stand);
+    assert_int_equal(quota_sizes(&stand).outputs_bytes, 8);
+    store_output("0/after", "1");
+    quota_output(stand.quota, (struct job_id){1}, 1);
+    assert_int_equal(quota_sizes(&stand).outputs_bytes, 9);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){1}), 9);
+}
+
 static void note(void *user)
 {
     *(bool *)user = true;
@@ -404,10 +429,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(none_is_known_before_all_are_listed),
         TEST(a_list_may_be_old), TEST(an_old_look_brings_nothing_back),
-        TEST(what_waits_goes_on_then), TEST(what_is_not_needed_goes_after_an_hour),
-        TEST(only_a_leader_removes), TEST(a_checkpoint_is_read_from_the_store),
-        TEST(a_manifest_that_cannot_be_read_now), TEST(an_output_is_one_of_two),
-        TEST(an_upload_becomes_an_object_and_a_copy), TEST(a_forgotten_job_leaves_nothing),
-        TEST(a_start_removes_the_rest), TEST(what_jobs_keep_is_counted)};
+        TEST(what_comes_while_it_is_counted_counts_once), TEST(what_waits_goes_on_then),
+        TEST(what_is_not_needed_goes_after_an_hour), TEST(only_a_leader_removes),
+        TEST(a_checkpoint_is_read_from_the_store), TEST(a_manifest_that_cannot_be_read_now),
+        TEST(an_output_is_one_of_two), TEST(an_upload_becomes_an_object_and_a_copy),
+        TEST(a_forgotten_job_leaves_nothing), TEST(a_start_removes_the_rest),
+        TEST(what_jobs_keep_is_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
