@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/pure/object_path.h"
 #include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/contents/recent_outputs.h"
 #include "coordinator/daemon/logs/log_copies.h"
 #include "coordinator/daemon/moving/folder_use.h"
 #include "coordinator/daemon/moving/root_marks.h"
@@ -132,6 +133,10 @@ cadre_status state_open_contents(struct daemon *daemon, struct cadre_error *erro
     CADRE_TRY(tree_remove(daemon->job_dir, error));
     CADRE_TRY(folder_make(daemon->job_dir, 0700, error));
     CADRE_TRY(objects_open(&options, &daemon->objects, error));
+    daemon->recent_outputs = recent_outputs_open();
+    if (daemon->recent_outputs == NULL) {
+        return no_memory(contents, error);
+    }
     CADRE_TRY(objects_check(daemon->objects, error));
     CADRE_TRY(
         objects_are_away(daemon->objects, NULL) ? CADRE_OK : root_marks_check(contents, error));
@@ -154,6 +159,7 @@ void state_close_contents(struct daemon *daemon)
 {
     log_copies_close(daemon->log_copies);
     object_cache_close(daemon->object_cache);
+    recent_outputs_close(daemon->recent_outputs);
     objects_close(daemon->objects);
     if (daemon->contents_fd >= 0) {
         close(daemon->contents_fd);

@@ -202,6 +202,9 @@ def test_lists_that_are_old():
         learning.allow()
         check_equal(learning.end().restarts, 0, "restarts")
         values = cluster.cadre("metrics", str(learning.job), "--json").stdout
+        leaves = cluster.client.submit(script("echo one > \"$CADRE_OUTPUT_DIR/file\""))
+        cluster.client.wait(leaves)
+        check_equal(cluster.client.outputs(leaves), {"0/file": b"one\n"}, "the outputs of a job that has just ended")
         cluster.lose_disk()
         learning.client = cluster.start_again()
         check_equal(cluster.cadre("metrics", str(learning.job), "--json").stdout, values, "the values")

@@ -88,6 +88,7 @@ LAYERS = {
                                           "coordinator/entries/", "coordinator/replication/",
                                           "coordinator/leadership/log_store.h", "coordinator/store/store.h",
                                           "common/storage/storage.h", "coordinator/daemon/base/",
+                                          "coordinator/daemon/moving/root_marks.h",
                                           "coordinator/daemon/objects/objects.h",
                                           "coordinator/daemon/shared/"],
     "coordinator/daemon/pages/": WIRE + ["common/view/", "common/json/", "common/http/", "common/rpc/",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "coordinator/daemon/contents/recent_outputs.h"
 #include "coordinator/daemon/objects/object_cache.h"
 #include "coordinator/daemon/objects/object_names.h"
 
@@ -59,6 +60,12 @@ cadre_status received_output_put(const struct daemon *daemon, const struct recei
     }
     CADRE_TRY(look_before(daemon, path, ret_replaced, error));
     CADRE_TRY(objects_remove(objects, output->kept != NULL ? path : reference, error));
-    return output->kept != NULL ? objects_put(objects, reference, "", 0, error)
-                                : objects_put_file(objects, path, output->fd, error);
+    struct stat facts = {0};
+    bool is_reference = output->kept != NULL;
+    CADRE_TRY(is_reference ? objects_put(objects, reference, "", 0, error)
+                           : objects_put_file(objects, path, output->fd, error));
+    (void)(is_reference || fstat(output->fd, &facts));
+    recent_outputs_note(
+        daemon->recent_outputs, output->job, name, (uint64_t)facts.st_size, is_reference);
+    return CADRE_OK;
 }

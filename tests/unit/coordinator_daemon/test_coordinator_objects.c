@@ -19,6 +19,7 @@
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/contents/received_objects.h"
+#include "coordinator/daemon/contents/recent_outputs.h"
 #include "coordinator/daemon/objects/object_cache.h"
 #include "coordinator/daemon/objects/object_names.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
@@ -157,6 +158,48 @@ static void what_comes_while_it_is_counted_counts_once(void **state)
     quota_output(stand.quota, (struct job_id){1}, 1);
     assert_int_equal(quota_sizes(&stand).outputs_bytes, 9);
     assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){1}), 9);
+}
+
+struct seen_outputs {
+    size_t count;
+    uint64_t bytes;
+};
+
+static void see_output(void *user, const char *name, uint64_t bytes, bool is_reference)
+{
+    struct seen_outputs *seen = user;
+    seen->count += strncmp(name, "0/", 2) == 0 && !is_reference ? 1 : 0;
+    seen->bytes += bytes;
+}
+
+static struct seen_outputs outputs_seen(struct recent_outputs *recent, uint64_t job)
+{
+    struct seen_outputs seen = {0};
+    recent_outputs_each(recent, (struct job_id){job}, see_output, &seen);
+    return seen;
+}
+
+static void the_newest_outputs_are_known(void **state)
+{
+    (void)state;
+    struct recent_outputs *recent = recent_outputs_open();
+    assert_non_null(recent);
+    recent_outputs_note(recent, (struct job_id){1}, "0/a", 1, false);
+    recent_outputs_note(recent, (struct job_id){1}, "0/b", 2, false);
+    recent_outputs_note(recent, (struct job_id){2}, "0/a", 4, false);
+    recent_outputs_note(recent, (struct job_id){1}, "0/a", 8, false);
+    assert_int_equal(outputs_seen(recent, 1).count, 2);
+    assert_int_equal(outputs_seen(recent, 1).bytes, 10);
+    assert_int_equal(outputs_seen(recent, 2).bytes, 4);
+    for (unsigned i = 0; i < RECENT_OUTPUTS_MAX + 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "0/%u", i);
+        recent_outputs_note(recent, (struct job_id){3}, name, 1, false);
+    }
+    assert_int_equal(outputs_seen(recent, 1).count, 0);
+    assert_int_equal(outputs_seen(recent, 3).count, RECENT_OUTPUTS_MAX);
+    recent_outputs_close(recent);
+    assert_int_equal(outputs_seen(NULL, 1).count, 0);
 }
 
 static void note(void *user)
@@ -429,11 +472,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(none_is_known_before_all_are_listed),
         TEST(a_list_may_be_old), TEST(an_old_look_brings_nothing_back),
-        TEST(what_comes_while_it_is_counted_counts_once), TEST(what_waits_goes_on_then),
-        TEST(what_is_not_needed_goes_after_an_hour), TEST(only_a_leader_removes),
-        TEST(a_checkpoint_is_read_from_the_store), TEST(a_manifest_that_cannot_be_read_now),
-        TEST(an_output_is_one_of_two), TEST(an_upload_becomes_an_object_and_a_copy),
-        TEST(a_forgotten_job_leaves_nothing), TEST(a_start_removes_the_rest),
-        TEST(what_jobs_keep_is_counted)};
+        TEST(what_comes_while_it_is_counted_counts_once), TEST(the_newest_outputs_are_known),
+        TEST(what_waits_goes_on_then), TEST(what_is_not_needed_goes_after_an_hour),
+        TEST(only_a_leader_removes), TEST(a_checkpoint_is_read_from_the_store),
+        TEST(a_manifest_that_cannot_be_read_now), TEST(an_output_is_one_of_two),
+        TEST(an_upload_becomes_an_object_and_a_copy), TEST(a_forgotten_job_leaves_nothing),
+        TEST(a_start_removes_the_rest), TEST(what_jobs_keep_is_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
