@@ -185,7 +185,7 @@ static unsigned count_asked(const struct coordinator_options *options)
 
 bool maintenance_is_asked(const struct coordinator_options *options)
 {
-    return count_asked(options) > 0 || options->dry_run;
+    return count_asked(options) > 0 || options->dry_run || options->ahead;
 }
 
 static cadre_status maintain(struct daemon *daemon, struct cadre_error *error)
@@ -195,12 +195,13 @@ static cadre_status maintain(struct daemon *daemon, struct cadre_error *error)
             "--check, --copy-contents, --export, --import, --reseed and --resign are done one at a "
             "time");
     }
-    if (daemon->options.dry_run && daemon->options.copy_contents == NULL) {
+    if ((daemon->options.dry_run || daemon->options.ahead) &&
+        daemon->options.copy_contents == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "--dry-run says what --copy-contents FROM would copy: name FROM");
+            "--dry-run and --ahead are for --copy-contents FROM: name FROM");
     }
     if (daemon->options.copy_contents != NULL) {
-        CADRE_TRY(state_lock(daemon, error));
+        CADRE_TRY(daemon->options.ahead ? CADRE_OK : state_lock(daemon, error));
         return move_contents(daemon, error);
     }
     if (daemon->options.check) {

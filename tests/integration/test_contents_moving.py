@@ -2,6 +2,7 @@
 """cadre-coordinator --copy-contents: an operator's folder of contents goes into a real object store, and back. What
 clients see of jobs is the same; a copy that is cut off goes on; a coordinator starts on nothing that is not whole."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -149,6 +150,32 @@ def test_jobs_go_on_meanwhile():
         learning.check_learned()
 
 
+def test_ahead():
+    """While the coordinator runs all but what changes is copied; what it removed since is not there afterwards."""
+    place = stored_contents.fresh_place()
+    with Cluster(workers=2, coordinator=[*FAST, "--keep-jobs", "1"], worker=FAST_WORKER) as cluster:
+        state = cluster.coordinator.state
+        learning = Learning(cluster, "save=1", workers=2, allowed=7, checkpoint_every=2)
+        learning.until_position(5)
+        said = copy(cluster, "--contents", place, "--copy-contents", state, "--ahead")
+        check_in("run this once more without --ahead", said, "what is next")
+        first = stored_contents.names(place)
+        check(first and all(name.startswith("blobs/") or name == "moving" for name in first), f"copied: {first}")
+        learning.allow(30)
+        learning.until_position(30)
+        copy(cluster, "--contents", place, "--copy-contents", state, "--ahead")
+        cluster.coordinator.stop()
+        said = copy(cluster, "--contents", place, "--copy-contents", state)
+        check("there_already=0" not in said, f"the last run copies all once more: {said}")
+        check_equal({name for name in stored_contents.names(place) if name.startswith("blobs/")},
+                    {f"blobs/{name}" for name in os.listdir(f"{state}/blobs")}, "contents")
+        start_with(cluster, place)
+        learning.client = cluster.client
+        learning.allow()
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+
+
 def test_cut_off():
     """Killed in the middle, several times: nothing starts on what is there, and the last run brings the rest."""
     place = stored_contents.fresh_place()
@@ -201,6 +228,32 @@ def test_a_store_that_is_away():
             check_equal(tool.wait(HANG_S), 0, f"what it ends with: {content_of(log).decode()}")
         start_with(cluster, place)
         check(everything(cluster, jobs) == before, "the store shows something else")
+
+
+def test_how_far_it_is():
+    """On a terminal: amount, rate and time left."""
+    place = stored_contents.fresh_place()
+    with Proxy(chosen_store().endpoint) as proxy, Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
+        cluster.client.wait(cluster.client.submit(script(
+            "cd \"$CADRE_OUTPUT_DIR\"; head -c 60000000 /dev/urandom > large; for i in 1 2 3; do echo $i > $i; done")))
+        cluster.coordinator.stop()
+        proxy.link.bytes_s = 30e6
+        shown, terminal = os.openpty()
+        with subprocess.Popen(
+                tool_of(cluster, "--contents", place, "--copy-contents", cluster.coordinator.state), stderr=terminal,
+                env=clean_environment() | stored_contents.variables(endpoint=proxy.endpoint)) as tool:
+            os.close(terminal)
+            said = b""
+            try:
+                while piece := os.read(shown, 1 << 16):
+                    said += piece
+            except OSError:
+                pass  # the other end is closed
+            check_equal(tool.wait(HANG_S), 0, f"what it ends with: {said.decode()}")
+        os.close(shown)
+        line = re.compile(rb"copying contents +[0-9.]+ [KM]iB/[0-9.]+ MiB \[.*\] +[0-9.]+ [KM]iB/s +0:0[0-9] left")
+        check(line.search(said), f"no line says how far it is: {said.decode()}")
+        check(b"=>" in said, f"no line is of the middle of a large file: {said.decode()}")
 
 
 def test_damaged_ones():

@@ -188,8 +188,8 @@ def test_a_store_that_fails_now_and_then():
 
 
 def test_lists_that_are_old():
-    """The store's lists lack what was put lately; each time another coordinator, without any disk, goes on. Each line of
-    the logs is there once, each checkpoint counts, and a submission finds what was uploaded."""
+    """The store's lists lack what was put lately; each time another coordinator, without any disk, goes on. Each line
+    of the logs is there once, each checkpoint counts, and a submission finds what was uploaded."""
     with Proxy(chosen_store().endpoint) as proxy, StoredCluster(workers=2, endpoint=proxy.endpoint) as cluster:
         learning = Learning(cluster, "save=1", workers=2, allowed=7, checkpoint_every=EVERY)
         learning.until_position(5)

@@ -73,6 +73,11 @@ static const struct option_row rows[] = {
                 "s3://BUCKET/PREFIX. No coordinator may run on them. Shows how far it is, checks "
                 "every hash, and goes on where it was cut off. FROM stays as it is, but for a mark "
                 "with which no coordinator starts there."},
+    {ROW(FLAG, "ahead", ahead, NULL, NULL),
+        .help =
+            "With --copy-contents, while coordinators run: copy programs, files and checkpoints, "
+            "which do not change, and end. What is copied so is not copied again by the copy "
+            "without this, for which they are stopped."},
     {ROW(FLAG, "dry-run", dry_run, NULL, NULL),
         .help = "With --copy-contents: print what would be copied, and copy nothing."},
     {ROW(FLAG, "supersede", supersede, NULL, NULL),

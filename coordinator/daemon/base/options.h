@@ -55,6 +55,7 @@ struct coordinator_options {
     bool supersede;
     char *export;
     char *copy_contents;
+    bool ahead;
     bool dry_run;
     bool import;
     bool reseed;

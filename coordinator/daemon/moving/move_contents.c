@@ -73,7 +73,8 @@ static cadre_status open_roots(struct copy_job *job, struct cadre_error *error)
     CADRE_TRY(find_roots(job, error));
     const struct objects_options options = {
         .root = job->move.to_store ? job->to : job->from, .connections = CONNECTIONS};
-    if (!is_state_dir(job)) {
+    job->move.ahead = job->daemon->options.ahead;
+    if (!job->move.ahead && !is_state_dir(job)) {
         CADRE_TRY(folder_use(job->move.folder, true, &job->lock_fd, error));
     }
     return objects_open(&options, &job->move.objects, error);
@@ -246,6 +247,22 @@ static cadre_status copy_and_mark(struct copy_job *job, struct cadre_error *erro
     return CADRE_OK;
 }
 
+/* What a coordinator removes meanwhile is left out here, and removed there by the copy that
+ * follows. */
+static cadre_status copy_ahead(struct copy_job *job, struct cadre_error *error)
+{
+    struct move_result result = {0};
+    CADRE_TRY(check_room(job, error));
+    CADRE_TRY(root_mark_write(job->to, ROOT_MARK_MOVING, job->from, error));
+    CADRE_TRY(move_open(&job->move, error));
+    CADRE_TRY(move_run(&job->move, &result, error));
+    log_event(LOG_LEVEL_INFO, "contents",
+        "contents are copied ahead: stop all coordinators, and run this once more without --ahead",
+        LOG_U64("copied", result.copied), LOG_U64("copied_bytes", result.copied_bytes),
+        LOG_U64("there_already", result.there), LOG_U64("damaged", result.damaged));
+    return CADRE_OK;
+}
+
 static cadre_status do_copy(struct copy_job *job, struct cadre_error *error)
 {
     bool was_done = false;
@@ -260,13 +277,16 @@ static cadre_status do_copy(struct copy_job *job, struct cadre_error *error)
         return CADRE_OK;
     }
     CADRE_TRY(list_both(job, error));
+    if (job->move.ahead) {
+        move_list_keep(&job->move.from, MOVE_CONTENT);
+    }
     report_kinds(job);
     if (job->daemon->options.dry_run) {
         log_event(LOG_LEVEL_INFO, "contents", "nothing is copied, because of --dry-run",
             LOG_U64("bytes", job->move.from.bytes), LOG_U64("left_bytes", bytes_to_copy(job)));
         return CADRE_OK;
     }
-    return copy_and_mark(job, error);
+    return job->move.ahead ? copy_ahead(job, error) : copy_and_mark(job, error);
 }
 
 cadre_status move_contents(struct daemon *daemon, struct cadre_error *error)

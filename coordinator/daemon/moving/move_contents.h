@@ -10,8 +10,10 @@
 
 struct daemon;
 
-/* The state directory is locked. With --dry-run it says what would be copied, and writes nothing.
- * FAILED_PRECONDITION: a coordinator is at work on the folder, or there is something else. */
+/* The state directory is locked, but with --ahead, which copies what does not change while
+ * coordinators run, and marks nothing as copied. With --dry-run it says what would be copied, and
+ * writes nothing. FAILED_PRECONDITION: a coordinator is at work on the folder, or there is
+ * something else. */
 cadre_status move_contents(struct daemon *daemon, struct cadre_error *error);
 
 #endif

@@ -166,6 +166,20 @@ const struct move_item *move_list_find(const struct move_list *list, const struc
                : NULL;
 }
 
+void move_list_keep(struct move_list *list, enum move_kind kind)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].kind == kind) {
+            list->items[kept++] = list->items[i];
+        } else {
+            list->bytes -= list->items[i].bytes;
+            free(list->items[i].name);
+        }
+    }
+    list->count = kept;
+}
+
 size_t move_list_count(const struct move_list *list, enum move_kind kind, uint64_t *ret_bytes)
 {
     size_t count = 0;
@@ -228,7 +242,7 @@ static cadre_status walk_name(const struct walk *walk, const char *name, struct 
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(path);
     const struct dirent *entry;
     if (folder == NULL) {
-        return cadre_error_errno(error, errno, "cannot read %s", path);
+        return errno == ENOENT ? CADRE_OK : cadre_error_errno(error, errno, "cannot read %s", path);
     }
     while ((entry = readdir(folder)) != NULL) {
         CADRE_FREE_AT_EXIT char *beneath = NULL;

@@ -45,6 +45,8 @@ void move_list_free(struct move_list *list);
 
 /* The same thing in the list; NULL: it is not there. */
 const struct move_item *move_list_find(const struct move_list *list, const struct move_item *item);
+/* Others are left out. */
+void move_list_keep(struct move_list *list, enum move_kind kind);
 /* How many of the kind, and *ret_bytes of them. */
 size_t move_list_count(const struct move_list *list, enum move_kind kind, uint64_t *ret_bytes);
 

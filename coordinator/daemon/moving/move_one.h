@@ -18,6 +18,7 @@ struct move {
     const char *folder;      /* the folder, on the other */
     char *contents;          /* its folder of contents */
     bool to_store;
+    bool ahead; /* coordinators run, and may remove what is listed */
     struct move_list from;
     struct move_list there;      /* what was there before */
     struct object_cache *cache;  /* to a folder: what makes its contents, and: */

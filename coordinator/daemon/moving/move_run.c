@@ -32,6 +32,7 @@ struct move_run {
     uint64_t begin_us;
     uint64_t shown_us;
     uint64_t away_since_us;
+    uint64_t moved_before; /* objects_moved_bytes() */
 };
 
 /* ---- the threads ---- */
@@ -79,6 +80,10 @@ static void do_item(struct move_run *run, const struct move_item *item)
         error = (struct cadre_error){0};
         status = move_one(run->move, item, &error);
     }
+    if (status == CADRE_NOT_FOUND && run->move->ahead) {
+        error = (struct cadre_error){0};
+        was_there = true;
+    }
     note_done(run, item, was_there, &error);
 }
 
@@ -104,12 +109,22 @@ static unsigned columns_of_terminal(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79;
 }
 
+/* With what is under way of large ones, about. */
+static uint64_t copied_so_far(const struct move_run *run, const struct move_result *result)
+{
+    uint64_t moved = objects_moved_bytes(run->move->objects) - run->moved_before;
+    uint64_t most = run->move->from.bytes - result->there_bytes;
+    moved = moved < most ? moved : most;
+    return moved > result->copied_bytes ? moved : result->copied_bytes;
+}
+
 static void show(struct move_run *run, const struct move_result *result, uint64_t now_us)
 {
     uint64_t whole = run->move->from.bytes;
-    uint64_t done = result->copied_bytes + result->there_bytes;
+    uint64_t copied = copied_so_far(run, result);
+    uint64_t done = copied + result->there_bytes;
     uint64_t passed_us = now_us - run->begin_us + 1;
-    double per_s = (double)result->copied_bytes * (double)CADRE_US_PER_S / (double)passed_us;
+    double per_s = (double)copied * (double)CADRE_US_PER_S / (double)passed_us;
     double left_s = per_s > 0 && whole >= done ? (double)(whole - done) / per_s : -1;
     char done_text[PROGRESS_BYTES_TEXT];
     char whole_text[PROGRESS_BYTES_TEXT];
@@ -173,7 +188,8 @@ cadre_status move_run(struct move *move, struct move_result *ret_result, struct 
         .terminal = isatty(STDERR_FILENO) == 1,
         .begin_us = now_us,
         .shown_us = now_us,
-        .away_since_us = now_us};
+        .away_since_us = now_us,
+        .moved_before = objects_moved_bytes(move->objects)};
     size_t started = 0;
     pthread_mutex_init(&run.mutex, NULL);
     pthread_cond_init(&run.changed, NULL);
