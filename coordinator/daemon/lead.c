@@ -19,6 +19,7 @@
 #include "coordinator/daemon/moving/known_root.h"
 #include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/series/series_jobs.h"
+#include "coordinator/daemon/state.h"
 
 /* A write of the ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
@@ -148,6 +149,7 @@ cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struc
 {
     CADRE_TRY(open_engine(daemon, store, log, error));
     load_known_jobs(daemon);
+    CADRE_TRY(state_use_folder(daemon, error));
     if (log == NULL) { /* several have what etcd says of them */
         CADRE_TRY(known_root_check(daemon, error));
     }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -96,7 +95,7 @@ cadre_status state_check_none_left(
         return no_memory(state, error);
     }
     CADRE_TRY(root_mark_read(state, ROOT_MARK_MOVED, moved, error));
-    if (strcmp(moved, options->contents_dir) == 0) {
+    if (root_is_same(moved, options->contents_dir)) {
         return CADRE_OK;
     }
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(left);
@@ -113,12 +112,14 @@ cadre_status state_check_none_left(
     return CADRE_OK;
 }
 
-/* A folder's lock is held until the process ends. */
-static cadre_status use_folder(struct daemon *daemon, struct cadre_error *error)
+cadre_status state_use_folder(struct daemon *daemon, struct cadre_error *error)
 {
     const char *contents = daemon->options.contents_dir;
-    CADRE_TRY(root_marks_check(contents != NULL ? contents : daemon->options.state_dir, error));
-    return contents != NULL ? folder_use(contents, false, &daemon->contents_fd, error) : CADRE_OK;
+    if (contents != NULL && daemon->objects == NULL) {
+        CADRE_TRY(folder_use(contents, false, &daemon->contents_fd, error));
+        return root_marks_check(contents, error);
+    }
+    return CADRE_OK;
 }
 
 /* Copies of logs and values may be older than what other coordinators put since. */
@@ -128,7 +129,7 @@ cadre_status state_open_contents(struct daemon *daemon, struct cadre_error *erro
     const struct objects_options options = {
         .root = contents, .connections = READ_THREADS + WRITE_THREADS};
     if (contents == NULL || !storage_is_object(contents)) {
-        return use_folder(daemon, error);
+        return root_marks_check(contents != NULL ? contents : daemon->options.state_dir, error);
     }
     CADRE_TRY(tree_remove(daemon->job_dir, error));
     CADRE_TRY(folder_make(daemon->job_dir, 0700, error));

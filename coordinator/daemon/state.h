@@ -23,6 +23,10 @@ cadre_status state_check_none_left(
  * away; what refuses the coordinator is an error, and so are contents that were copied
  * elsewhere, or were not copied to the end. */
 cadre_status state_open_contents(struct daemon *daemon, struct cadre_error *error);
+/* Once it leads, with a folder of --contents: holds a lock of it until the process ends, and looks
+ * again whether the contents were copied elsewhere. FAILED_PRECONDITION: they were, or are being.
+ */
+cadre_status state_use_folder(struct daemon *daemon, struct cadre_error *error);
 /* No thread may be at work. */
 void state_close_contents(struct daemon *daemon);
 

@@ -101,7 +101,7 @@ def test_there_and_back():
         check_equal(stored_contents.names(place), [], "what a dry run copies")
         said = copy(cluster, "--contents", place, "--copy-contents", state)
         check_in("next: start each coordinator with this --contents", said, "what is next")
-        said = copy(cluster, "--contents", place, "--copy-contents", state)
+        said = copy(cluster, "--contents", f"{place}/", "--copy-contents", f"{state}/")
         check_in("they were copied already", said, "the same once more")
 
         refused(cluster, f"were copied to {place}")

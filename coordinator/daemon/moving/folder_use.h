@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CONTENTS/in-use, a file that each coordinator with that folder holds a shared lock of, and a copy
- * from or to the folder an exclusive one. */
+ * CONTENTS/in-use, a file that a coordinator which leads with that folder holds a shared lock of,
+ * and a copy from or to the folder an exclusive one. */
 #ifndef CADRE_COORDINATOR_DAEMON_MOVING_FOLDER_USE_H
 #define CADRE_COORDINATOR_DAEMON_MOVING_FOLDER_USE_H
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -115,7 +114,7 @@ cadre_status known_root_check(struct daemon *daemon, struct cadre_error *error)
     char known[ROOT_TEXT_BYTES];
     uint64_t job = 0;
     CADRE_TRY(root_mark_read(daemon->options.state_dir, KNOWN_NAME, known, error));
-    if (strcmp(known, root_of(daemon)) == 0) {
+    if (root_is_same(known, root_of(daemon))) {
         return CADRE_OK;
     }
     CADRE_TRY(look_for_some(daemon, &job, error));

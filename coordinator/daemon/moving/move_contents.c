@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,7 +94,7 @@ static cadre_status check_from(
             other);
     }
     CADRE_TRY(root_mark_read(job->from, ROOT_MARK_MOVED, other, error));
-    if (other[0] != '\0' && strcmp(other, job->to) != 0) {
+    if (other[0] != '\0' && !root_is_same(other, job->to)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the contents in %.200s were copied to %.200s, where they count since: copy those; if "
             "those of %.200s are to count again, remove %.200s/" ROOT_MARK_MOVED,
@@ -114,9 +113,9 @@ static cadre_status check_to(struct copy_job *job, bool *ret_is_whole, struct ca
     job->goes_on = other[0] != '\0';
     if (other[0] == '\0') {
         CADRE_TRY(root_mark_read(job->to, ROOT_MARK_MOVED, other, error));
-        job->goes_on = strcmp(other, job->from) == 0;
+        job->goes_on = root_is_same(other, job->from);
     }
-    if (other[0] != '\0' && strcmp(other, job->from) != 0) {
+    if (other[0] != '\0' && !root_is_same(other, job->from)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "what is in %.200s is a copy of %.200s, or was copied there: name another one", job->to,
             other);

@@ -21,6 +21,20 @@ static cadre_status open_client(struct storage_client **ret_client, struct cadre
     return storage_client_open(&options, ret_client, error);
 }
 
+static size_t length_of(const char *root)
+{
+    size_t length = strlen(root);
+    while (length > 1 && root[length - 1] == '/') {
+        length--;
+    }
+    return length;
+}
+
+bool root_is_same(const char *a, const char *b)
+{
+    return length_of(a) == length_of(b) && strncmp(a, b, length_of(a)) == 0;
+}
+
 cadre_status root_mark_read(
     const char *root, const char *name, char ret_text[ROOT_TEXT_BYTES], struct cadre_error *error)
 {

@@ -6,6 +6,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_MOVING_ROOT_MARKS_H
 #define CADRE_COORDINATOR_DAEMON_MOVING_ROOT_MARKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/error.h"
@@ -13,6 +14,9 @@
 #define ROOT_MARK_MOVING "moving"
 #define ROOT_MARK_MOVED  "moved"
 #define ROOT_TEXT_BYTES  ((size_t)4096) /* with the terminator */
+
+/* Two names of one root: slashes at the end do not count. */
+bool root_is_same(const char *a, const char *b);
 
 /* *ret_text is "" if there is no such file. */
 cadre_status root_mark_read(
