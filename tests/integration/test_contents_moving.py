@@ -13,6 +13,7 @@ from client import SUCCEEDED, Client
 from cluster import Cluster, clean_environment, program, script
 from learning import FAST, FAST_WORKER, Learning
 from several import Several, TIMING
+from test_several import maintain, without_ha
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 from chosen import chosen_store  # its folder is added by stored_contents
@@ -360,6 +361,36 @@ def test_several_coordinators():
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
         check_equal(cluster.client.log(ended), b"one\n", "the log of another job")
+
+
+def test_from_one_to_several():
+    """Its contents into the store, its ledger into etcd, with a job that runs."""
+    place = stored_contents.fresh_place()
+    with Several(workers=2, coordinator=TIMING, worker=FAST_WORKER, start=False) as cluster:
+        alone = without_ha(cluster)
+        cluster.coordinators.append(alone)
+        alone.start()
+        for worker in cluster.workers:
+            worker.start()
+        cluster.follow()
+        learning = Learning(cluster, "save=1", workers=2, allowed=7, checkpoint_every=EVERY)
+        learning.until_position(5)
+        alone.stop()
+        three = cluster.coordinators[:3]
+        for one in three:
+            one.argv[one.argv.index("--contents") + 1] = place
+            one.environment = stored_contents.variables()
+        said = maintain(three[0], "--import", status=1)
+        check_in(f"--copy-contents {alone.state}", said, "contents that are not there")
+        copy(cluster, "--contents", place, "--copy-contents", alone.state, state=alone.state)
+        maintain(three[0], "--import")
+        for one in three:
+            one.start()
+        cluster.follow()
+        learning.client = cluster.client
+        learning.allow()
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
 
 
 if __name__ == "__main__":
