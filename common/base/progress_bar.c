@@ -185,3 +185,21 @@ const char *progress_bar_render_epoch(
     add_rate(&out, progress->samples_per_s);
     return text;
 }
+
+const char *progress_bar_bytes(uint64_t bytes, char text[PROGRESS_BYTES_TEXT])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    uint64_t tenths = bytes * 10; /* of `unit`; sizes stay far below the limit of the type */
+    while (tenths >= UINT64_C(10240) && unit + 1 < sizeof units / sizeof units[0]) {
+        tenths /= 1024;
+        unit++;
+    }
+    if (unit == 0) {
+        snprintf(text, PROGRESS_BYTES_TEXT, "%" PRIu64 " B", bytes);
+    } else {
+        snprintf(text, PROGRESS_BYTES_TEXT, "%" PRIu64 ".%u %s", tenths / 10,
+            (unsigned)(tenths % 10), units[unit]);
+    }
+    return text;
+}

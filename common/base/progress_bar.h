@@ -56,6 +56,10 @@ struct progress_work {
 const char *progress_bar_render_work(
     const struct progress_work *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES]);
 
+/* "31.5 MiB", in `text`, which it returns. */
+#define PROGRESS_BYTES_TEXT 32
+const char *progress_bar_bytes(uint64_t bytes, char text[PROGRESS_BYTES_TEXT]);
+
 /* The line for an epoch that is over, where nothing can be redrawn: without bar and time left. */
 const char *progress_bar_render_epoch(
     const struct progress_bar *progress, char text[PROGRESS_BAR_TEXT_BYTES]);

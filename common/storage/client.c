@@ -65,6 +65,14 @@ void storage_client_stop(struct storage_client *client)
     pthread_mutex_unlock(&client->mutex);
 }
 
+uint64_t storage_client_moved_bytes(struct storage_client *client)
+{
+    pthread_mutex_lock(&client->mutex);
+    uint64_t bytes = client->session != NULL ? http_moved_bytes(client->session->http) : 0;
+    pthread_mutex_unlock(&client->mutex);
+    return bytes;
+}
+
 void storage_client_close(struct storage_client *client)
 {
     if (client == NULL) {

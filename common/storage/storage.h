@@ -75,6 +75,9 @@ cadre_status storage_client_open(const struct storage_options *options,
 /* Calls that wait fail soon with CANCELLED, and so do those that follow. Any thread; not from a
  * signal handler. */
 void storage_client_stop(struct storage_client *client);
+/* Bytes of bodies that came from stores and went there, also of requests that failed: for a line
+ * that says how far a long call is. Any thread. */
+uint64_t storage_client_moved_bytes(struct storage_client *client);
 /* NULL is allowed. No call may be in progress, and nothing of it open. Credentials are wiped. */
 void storage_client_close(struct storage_client *client);
 

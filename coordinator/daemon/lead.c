@@ -16,8 +16,10 @@
 #include "coordinator/daemon/logs/log_copies.h"
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/moving/known_root.h"
 #include "coordinator/daemon/pages/pages.h"
 #include "coordinator/daemon/series/series_jobs.h"
+#include "coordinator/daemon/state.h"
 
 /* A write of the ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
@@ -147,6 +149,10 @@ cadre_status daemon_lead(struct daemon *daemon, struct store *store, const struc
 {
     CADRE_TRY(open_engine(daemon, store, log, error));
     load_known_jobs(daemon);
+    CADRE_TRY(state_use_folder(daemon, error));
+    if (log == NULL) { /* several have what etcd says of them */
+        CADRE_TRY(known_root_check(daemon, error));
+    }
     CADRE_TRY(open_contents(daemon, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(quota_open(daemon, error));

@@ -421,7 +421,7 @@ static int start_again(char **argv)
 
 int main(int argc, char **argv)
 {
-    struct daemon daemon = {.lock_fd = -1};
+    struct daemon daemon = {.lock_fd = -1, .contents_fd = -1};
     log_set_journal(journal_send);
     int status = daemon_main(&coordinator_option_table, argc, argv, &daemon.options,
         &daemon.options.log, daemon_main_run, &daemon);

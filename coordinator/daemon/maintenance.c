@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/storage/storage.h"
 #include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/moving/move_contents.h"
 #include "coordinator/daemon/shared/log_tools.h"
 #include "coordinator/daemon/shared/shared_ledger.h"
 #include "coordinator/daemon/state.h"
@@ -136,11 +137,8 @@ static cadre_status check_moved(
     if (from == NULL || to == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
     }
-    if (has_entries(from) && storage_is_object(to)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "the jobs of this ledger need what is in %s, and --contents %.200s does not have it: "
-            "import it with a folder, or when those jobs are forgotten",
-            from, options->contents_dir);
+    if (storage_is_object(to)) {
+        return state_check_none_left(options, error);
     }
     if (has_entries(from) && !has_entries(to)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -181,19 +179,30 @@ static cadre_status change_log_on_loop(struct daemon *daemon, struct cadre_error
 static unsigned count_asked(const struct coordinator_options *options)
 {
     return (unsigned)options->check + (unsigned)(options->export != NULL) +
-           (unsigned)options->import + (unsigned)options->reseed + (unsigned)options->resign;
+           (unsigned)(options->copy_contents != NULL) + (unsigned)options->import +
+           (unsigned)options->reseed + (unsigned)options->resign;
 }
 
 bool maintenance_is_asked(const struct coordinator_options *options)
 {
-    return count_asked(options) > 0;
+    return count_asked(options) > 0 || options->dry_run || options->ahead;
 }
 
 static cadre_status maintain(struct daemon *daemon, struct cadre_error *error)
 {
     if (count_asked(&daemon->options) > 1) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "--check, --export, --import, --reseed and --resign are done one at a time");
+            "--check, --copy-contents, --export, --import, --reseed and --resign are done one at a "
+            "time");
+    }
+    if ((daemon->options.dry_run || daemon->options.ahead) &&
+        daemon->options.copy_contents == NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--dry-run and --ahead are for --copy-contents FROM: name FROM");
+    }
+    if (daemon->options.copy_contents != NULL) {
+        CADRE_TRY(daemon->options.ahead ? CADRE_OK : state_lock(daemon, error));
+        return move_contents(daemon, error);
     }
     if (daemon->options.check) {
         return check_ledger(daemon, error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the program does instead of serving: --check, --export, --import, --reseed, --resign. */
+ * What the program does instead of serving: --check, --copy-contents, --export, --import,
+ * --reseed, --resign. */
 #ifndef CADRE_COORDINATOR_DAEMON_MAINTENANCE_H
 #define CADRE_COORDINATOR_DAEMON_MAINTENANCE_H
 

@@ -11,7 +11,10 @@
 #include "common/base/files.h"
 #include "common/pure/object_path.h"
 #include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/contents/recent_outputs.h"
 #include "coordinator/daemon/logs/log_copies.h"
+#include "coordinator/daemon/moving/folder_use.h"
+#include "coordinator/daemon/moving/root_marks.h"
 #include "coordinator/daemon/objects/object_cache.h"
 
 /* Of an object store: those that read and those that write do not wait for one another. */
@@ -80,24 +83,41 @@ cadre_status state_lock(struct daemon *daemon, struct cadre_error *error)
     return lock_file_acquire(lock, &daemon->lock_fd, error);
 }
 
-/* Jobs of before need what the state directory has of them, and it is not in the store. */
-static cadre_status check_none_left(const struct daemon *daemon, struct cadre_error *error)
+/* Jobs of before need what the state directory has of them. */
+cadre_status state_check_none_left(
+    const struct coordinator_options *options, struct cadre_error *error)
 {
+    const char *state = options->state_dir;
+    char moved[ROOT_TEXT_BYTES];
     CADRE_FREE_AT_EXIT char *left = NULL;
-    if (asprintf(&left, "%s/blobs", daemon->options.state_dir) < 0) {
+    if (asprintf(&left, "%s/blobs", state) < 0) {
         left = NULL;
-        return no_memory(daemon->options.state_dir, error);
+        return no_memory(state, error);
+    }
+    CADRE_TRY(root_mark_read(state, ROOT_MARK_MOVED, moved, error));
+    if (root_is_same(moved, options->contents_dir)) {
+        return CADRE_OK;
     }
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(left);
     const struct dirent *entry;
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] != '.') {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                "the jobs of this ledger have their contents in %s, and --contents %.200s does not "
-                "have them: go on without --contents, or forget those jobs and remove the folders "
-                "blobs and jobs of the state directory",
-                left, daemon->options.contents_dir);
+                "the jobs of this ledger have their contents in %.200s, and --contents %.200s does "
+                "not have them: copy them there first, with --copy-contents %.200s and the options "
+                "of now; or go on without --contents",
+                left, options->contents_dir, state);
         }
+    }
+    return CADRE_OK;
+}
+
+cadre_status state_use_folder(struct daemon *daemon, struct cadre_error *error)
+{
+    const char *contents = daemon->options.contents_dir;
+    if (contents != NULL && daemon->objects == NULL) {
+        CADRE_TRY(folder_use(contents, false, &daemon->contents_fd, error));
+        return root_marks_check(contents, error);
     }
     return CADRE_OK;
 }
@@ -109,13 +129,19 @@ cadre_status state_open_contents(struct daemon *daemon, struct cadre_error *erro
     const struct objects_options options = {
         .root = contents, .connections = READ_THREADS + WRITE_THREADS};
     if (contents == NULL || !storage_is_object(contents)) {
-        return CADRE_OK;
+        return root_marks_check(contents != NULL ? contents : daemon->options.state_dir, error);
     }
-    CADRE_TRY(check_none_left(daemon, error));
     CADRE_TRY(tree_remove(daemon->job_dir, error));
     CADRE_TRY(folder_make(daemon->job_dir, 0700, error));
     CADRE_TRY(objects_open(&options, &daemon->objects, error));
+    daemon->recent_outputs = recent_outputs_open();
+    if (daemon->recent_outputs == NULL) {
+        return no_memory(contents, error);
+    }
     CADRE_TRY(objects_check(daemon->objects, error));
+    CADRE_TRY(
+        objects_are_away(daemon->objects, NULL) ? CADRE_OK : root_marks_check(contents, error));
+    CADRE_TRY(state_check_none_left(&daemon->options, error));
     CADRE_TRY(object_cache_open(daemon->objects, daemon->blob_dir,
         daemon->options.contents_cache_bytes, &daemon->object_cache, error));
     CADRE_TRY(file_work_pool_start(&daemon->file_pool, READ_THREADS, error));
@@ -134,5 +160,9 @@ void state_close_contents(struct daemon *daemon)
 {
     log_copies_close(daemon->log_copies);
     object_cache_close(daemon->object_cache);
+    recent_outputs_close(daemon->recent_outputs);
     objects_close(daemon->objects);
+    if (daemon->contents_fd >= 0) {
+        close(daemon->contents_fd);
+    }
 }

@@ -187,6 +187,32 @@ def test_a_store_that_fails_now_and_then():
         check(proxy.counts()["fault"], "the proxy has drawn no fault")
 
 
+def test_lists_that_are_old():
+    """The store's lists lack what was put lately; each time another coordinator, without any disk, goes on. Each line
+    of the logs is there once, each checkpoint counts, and a submission finds what was uploaded."""
+    with Proxy(chosen_store().endpoint) as proxy, StoredCluster(workers=2, endpoint=proxy.endpoint) as cluster:
+        learning = Learning(cluster, "save=1", workers=2, allowed=7, checkpoint_every=EVERY)
+        learning.until_position(5)
+        proxy.stop_lists()
+        for position in (20, 35):
+            learning.allow(position)
+            learning.until_position(position)
+            cluster.lose_disk()
+            learning.client = cluster.start_again()
+        learning.allow()
+        check_equal(learning.end().restarts, 0, "restarts")
+        values = cluster.cadre("metrics", str(learning.job), "--json").stdout
+        leaves = cluster.client.submit(script("echo one > \"$CADRE_OUTPUT_DIR/file\""))
+        cluster.client.wait(leaves)
+        check_equal(cluster.client.outputs(leaves), {"0/file": b"one\n"}, "the outputs of a job that has just ended")
+        cluster.lose_disk()
+        learning.client = cluster.start_again()
+        check_equal(cluster.cadre("metrics", str(learning.job), "--json").stdout, values, "the values")
+        Learning(cluster, workers=1, restore_from=learning.job).end()
+        proxy.go_on_with_lists()
+        learning.check_learned()
+
+
 def refused(place, words, ready=False, **named):
     cluster = StoredCluster(place=place, workers=0, start=False, **named)
     with cluster:

@@ -236,7 +236,7 @@ def maintain(daemon, *options, status=0):
     """Runs the program for one thing, on the state directory of a daemon that does not run; what it said."""
     at = daemon.argv.index("--ready-file")
     done = subprocess.run([*daemon.argv[:at], *daemon.argv[at + 2:], *options], capture_output=True, text=True,
-                          timeout=HANG_S, check=False, env=clean_environment())
+                          timeout=HANG_S, check=False, env=clean_environment() | daemon.environment)
     check_equal(done.returncode, status, f"status of {options}: {done.stdout}{done.stderr}")
     return done.stdout + done.stderr
 

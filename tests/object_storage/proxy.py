@@ -6,7 +6,8 @@
         proxy.plan.draw(**{"500": 2, "503": 2, "429": 1})
         proxy.plan.next("reset", operation="get")
         proxy.link.latency_s, proxy.link.bytes_s = 0.05, 100e6 / 8
-        proxy.counts()                              what was asked of the store
+        proxy.stop_lists()                          lists lack what is put from now on, until go_on_with_lists()
+    proxy.counts()                              what was asked of the store
 
 By hand: proxy.py URL [options], and commands on standard input, each answered by one line:
 
@@ -28,6 +29,7 @@ import time
 import urllib.parse
 
 import faults
+import lists
 from http_stream import abort, body_pieces, parse_head, read_head, text_of
 
 HOST = "127.0.0.1"
@@ -72,6 +74,7 @@ class Proxy:
         self.lock = threading.Lock()
         self.loop = self.thread = self.server = None
         self.held = []        # futures of requests that the store does not have yet
+        self.unlisted = lists.Unlisted()
         self.serving = set()  # the loop alone does not keep a task whose two peers are gone
         self.clear_counts()
 
@@ -119,6 +122,14 @@ class Proxy:
         held, self.held = self.held, []
         for one in held:
             one.set_result(None)
+
+    # --- lists that are old ---
+
+    def stop_lists(self):
+        self.unlisted.begin()
+
+    def go_on_with_lists(self):
+        self.unlisted.end()
 
     # --- begin and end ---
 
@@ -324,6 +335,9 @@ class Exchange:
         has_body = self.request.method != "HEAD" and self.record.status not in (204, 304)
         length = headers.length() if has_body else 0
         body = body_pieces(store_reader, headers, is_answer=True) if has_body else body_pieces(store_reader, {})
+        self.proxy.unlisted.note(self.record)
+        if self.record.operation == "list" and self.proxy.unlisted.hides():
+            return await self.give_list(first, headers, body)
         if self.fault == "lost":
             async for piece in body:
                 self.record.down += len(piece)
@@ -354,6 +368,17 @@ class Exchange:
         elif chunked:
             await self.send(b"0\r\n\r\n")
         return self.fault not in ("extra", "longer")
+
+    async def give_list(self, first, headers, body):
+        """Without what the proxy hides."""
+        text = b"".join([piece async for piece in body])
+        self.record.down += len(text)
+        text = self.proxy.unlisted.left_of(text, self.record.key)
+        sent = [(name, value) for name, value in headers.listed
+                if name.lower() not in ("connection", "transfer-encoding", "content-length")]
+        self.writer.write(text_of(first, [*sent, ("Content-Length", str(len(text)))]))
+        await self.send(text)
+        return True
 
     def changed_head(self, headers, length, has_body):
         """The headers to send, whether the body is chunked, and after how many bytes it ends (None: with it)."""

@@ -89,6 +89,21 @@ def test_it_changes_nothing():
         check_equal(counts["connections"], 1, "connections")
 
 
+def test_lists_that_lack_what_is_new():
+    """What was there before is listed, what is put then is not, and all of it is read."""
+    with proxied("old-lists") as (proxy, bucket):
+        bucket.put("known", b"1")
+        proxy.stop_lists()
+        bucket.put("known", b"22")
+        bucket.put("a new+one", b"333")
+        upload = bucket.begin("big")
+        bucket.finish("big", upload, [bucket.put_part("big", upload, 1, b"4444")])
+        check_equal([(one.key, one.bytes) for one in bucket.list()], [("it", len(BODY)), ("known", 2)], "the list then")
+        check_equal(bucket.get("a new+one"), b"333", "an object that is not listed")
+        proxy.go_on_with_lists()
+        check_equal([one.key for one in bucket.list()], ["a new+one", "big", "it", "known"], "the list afterwards")
+
+
 def test_answers_instead_of_the_stores():
     wanted = {"500": (500, "InternalError"), "503": (503, "SlowDown"), "429": (429, "TooManyRequests"),
               "redirect": (301, "PermanentRedirect"), "expired": (400, "ExpiredToken"), "html-502": (502, "")}

@@ -89,6 +89,11 @@ void http_stop(struct http *http)
     pthread_mutex_unlock(&http->mutex);
 }
 
+uint64_t http_moved_bytes(const struct http *http)
+{
+    return atomic_load(&http->moved_bytes);
+}
+
 bool http_is_stopped(const struct http *http)
 {
     return atomic_load(&http->stopped);

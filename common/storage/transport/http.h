@@ -39,6 +39,8 @@ cadre_status http_open(
 void http_stop(struct http *http);
 /* Whether that was called. */
 bool http_is_stopped(const struct http *http);
+/* Bytes of all bodies that came and went, whatever became of their requests. Any thread. */
+uint64_t http_moved_bytes(const struct http *http);
 /* Closes the connections. NULL is allowed. No request is under way. */
 void http_close(struct http *http);
 

@@ -186,6 +186,7 @@ static size_t on_body(char *bytes, size_t one, size_t size, void *user)
     (void)one;
     struct http_call *call = user;
     call->moved_bytes += size;
+    atomic_fetch_add(&call->http->moved_bytes, size);
     if (call->sink == HTTP_SINK_UNDECIDED) {
         choose_sink(call);
     }
@@ -206,6 +207,7 @@ static size_t on_send(char *to, size_t one, size_t room, void *user)
     }
     call->body_sent += size;
     call->moved_bytes += size;
+    atomic_fetch_add(&call->http->moved_bytes, size);
     return size;
 }
 

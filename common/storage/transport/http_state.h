@@ -77,7 +77,8 @@ struct http {
     bool no_metadata;
     int stop_fd; /* an eventfd that can be read once it is stopped */
     atomic_bool stopped;
-    pthread_mutex_t mutex; /* of what follows */
+    _Atomic uint64_t moved_bytes; /* of bodies */
+    pthread_mutex_t mutex;        /* of what follows */
     struct http_call *free;
     struct http_waiter *first, *last;
     unsigned connections;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/base/clock.h"
+#include "common/base/progress_bar.h"
 
 #define MINUTE_S 60
 #define HOUR_S   3600
@@ -46,18 +47,6 @@ const char *render_duration(uint64_t span_us, char text[RENDER_BYTES])
 
 const char *render_bytes(uint64_t bytes, char text[RENDER_BYTES])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    uint64_t tenths = bytes * 10; /* of `unit`; sizes stay far below the limit of the type */
-    while (tenths >= UINT64_C(10240) && unit + 1 < sizeof units / sizeof units[0]) {
-        tenths /= 1024;
-        unit++;
-    }
-    if (unit == 0) {
-        snprintf(text, RENDER_BYTES, "%" PRIu64 " B", bytes);
-    } else {
-        snprintf(text, RENDER_BYTES, "%" PRIu64 ".%u %s", tenths / 10, (unsigned)(tenths % 10),
-            units[unit]);
-    }
-    return text;
+    _Static_assert(RENDER_BYTES >= PROGRESS_BYTES_TEXT, "a text of progress_bar.h fits");
+    return progress_bar_bytes(bytes, text);
 }

@@ -130,11 +130,13 @@ struct daemon {
     struct worker_contents
         *worker_contents; /* by worker, where certificates name them: the contents that it had */
     struct contents *contents; /* the index of contents */
+    int contents_fd;           /* holds the lock of a folder of --contents; -1: none */
     struct objects *objects;   /* the store of --contents; NULL: they lie in a folder, and: */
-    struct object_cache *object_cache; /* its contents on the disk; NULL: none */
-    struct log_copies *log_copies;     /* its logs on the disk; NULL: none */
-    struct submission *submissions;    /* that wait for the disk */
-    char *outputs_synced;              /* a folder whose own name is on the disk; NULL: none */
+    struct recent_outputs *recent_outputs; /* that were put there last; NULL: none */
+    struct object_cache *object_cache;     /* its contents on the disk; NULL: none */
+    struct log_copies *log_copies;         /* its logs on the disk; NULL: none */
+    struct submission *submissions;        /* that wait for the disk */
+    char *outputs_synced;                  /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
     struct file_work_pool file_pool;  /* on files, by threads */
     struct file_work_pool write_pool; /* likewise, what adds, replaces or removes some of jobs */

@@ -67,6 +67,19 @@ static const struct option_row rows[] = {
             "Check every record of the ledger in the state directory against its checksum, "
             "print what is damaged, and end: with 0 if nothing is. No coordinator may run on it. "
             "Each start does the same check first."},
+    {ROW(TEXT, "copy-contents", copy_contents, "FROM", NULL),
+        .help = "Copy all contents from FROM to --contents, and end. One of the two is a folder "
+                "(the state directory of a coordinator without --contents), the other one "
+                "s3://BUCKET/PREFIX. No coordinator may run on them. Shows how far it is, checks "
+                "every hash, and goes on where it was cut off. FROM stays as it is, but for a mark "
+                "with which no coordinator starts there."},
+    {ROW(FLAG, "ahead", ahead, NULL, NULL),
+        .help =
+            "With --copy-contents, while coordinators run: copy programs, files and checkpoints, "
+            "which do not change, and end. What is copied so is not copied again by the copy "
+            "without this, for which they are stopped."},
+    {ROW(FLAG, "dry-run", dry_run, NULL, NULL),
+        .help = "With --copy-contents: print what would be copied, and copy nothing."},
     {ROW(FLAG, "supersede", supersede, NULL, NULL),
         .help = "The state directory is an older copy, or one of several, and is to be the one "
                 "that counts: workers that have served a later start of it, or another copy, are "

@@ -54,6 +54,9 @@ struct coordinator_options {
     bool check; /* the ledger only */
     bool supersede;
     char *export;
+    char *copy_contents;
+    bool ahead;
+    bool dry_run;
     bool import;
     bool reseed;
     bool resign;

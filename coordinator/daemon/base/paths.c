@@ -15,7 +15,7 @@
 #include "common/base/sha256.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/objects/objects.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "common/rpc/file_work.h"
 
 char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
@@ -46,7 +46,7 @@ char *path_of_settled(const struct daemon *daemon, struct job_id job, uint32_t f
 {
     char *path = NULL;
     if (daemon->objects != NULL) {
-        return objects_path(daemon->objects, "jobs/%" PRIu64 "/files/%" PRIu32, job.n, file);
+        return object_name_of_settled(daemon->objects, job, file);
     }
     int length = asprintf(&path, "%s/%" PRIu64 "/files/%" PRIu32, daemon->job_dir, job.n, file);
     return length >= 0 ? path : NULL;
@@ -75,7 +75,7 @@ static cadre_status remove_objects(struct daemon *daemon, uint64_t job, struct c
 {
     struct objects *objects = daemon->objects;
     CADRE_FREE_AT_EXIT char *note = objects_path(objects, "forgotten/%" PRIu64, job);
-    CADRE_FREE_AT_EXIT char *folder = objects_path(objects, "jobs/%" PRIu64, job);
+    CADRE_FREE_AT_EXIT char *folder = object_name_of_job(objects, (struct job_id){job});
     if (!may_remove(daemon)) {
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "this coordinator does not know whether it leads still");

@@ -351,7 +351,7 @@ static cadre_status lies_elsewhere(const struct artifacts *artifacts, const char
 
 /* ---- references: symbolic links to "checkpoints/<name>", which lead nowhere ---- */
 
-static cadre_status put_link(
+cadre_status artifacts_put_link(
     const char *name, const char *temporary, const char *path, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *target = NULL;
@@ -405,7 +405,7 @@ cadre_status artifacts_link(const struct artifacts *artifacts,
     const char *path, struct cadre_error *error)
 {
     CADRE_TRY(artifacts_check_link(artifacts, manifest_sha256, bytes, path, error));
-    return put_link(name_of(path), temporary, path, error);
+    return artifacts_put_link(name_of(path), temporary, path, error);
 }
 
 char *artifacts_link_target(const char *path)

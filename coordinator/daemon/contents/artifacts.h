@@ -79,6 +79,10 @@ cadre_status artifacts_check_link(const struct artifacts *artifacts,
     const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *path,
     struct cadre_error *error);
 
+/* `path` refers to the checkpoint's file `name` from now on, whether or not there is one. */
+cadre_status artifacts_put_link(
+    const char *name, const char *temporary, const char *path, struct cadre_error *error);
+
 /* What the file `path` of a job's outputs refers to, without the folder, or NULL: it refers to
  * nothing; malloc'ed. */
 char *artifacts_link_target(const char *path);

@@ -22,9 +22,13 @@
 #include "coordinator/daemon/base/leading.h"
 #include "coordinator/daemon/contents/content_table.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 /* A content may be requested (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US (3600 * CADRE_US_PER_S)
+
+/* The number of those that a list showed; of others it is higher. */
+#define LISTED_NUMBER 1
 
 struct leaving {
     struct sha256 hash;
@@ -65,6 +69,7 @@ struct contents {
     uint64_t bytes;
     uint64_t came;
     uint64_t synced;
+    uint64_t removed;
     struct removal_queue next; /* to be removed when the thread is done with: */
     struct removal_queue now;
     struct file_work work;
@@ -216,7 +221,7 @@ static void after_list(void *user)
             content->bytes = listed->bytes;
             content->added_us = listed->added_us;
             content->touched_us = clock_wall_us();
-            content->number = 1;
+            content->number = LISTED_NUMBER;
             count_bytes(contents, content, true);
         }
     }
@@ -245,7 +250,7 @@ cadre_status contents_open_objects(struct objects *objects, struct object_cache 
     contents->file_pool = file_pool;
     contents->leading = leading;
     contents->loading = true;
-    contents->came = 1;
+    contents->came = LISTED_NUMBER;
     contents->synced = UINT64_MAX; /* what is in the store survives the loss of power here */
     file_work_start(&contents->listing, file_pool, list_in_thread, after_list, contents);
     return CADRE_OK;
@@ -323,6 +328,12 @@ bool contents_touch(struct contents *contents, const struct sha256 *hash, uint64
     return content != NULL;
 }
 
+bool contents_is_certain(const struct contents *contents, const struct sha256 *hash)
+{
+    const struct content *content = find_present(contents, hash);
+    return content != NULL && (contents->objects == NULL || content->number > LISTED_NUMBER);
+}
+
 /* ---- removals ---- */
 
 static void contents_forget(struct contents *contents, struct content *content)
@@ -340,6 +351,37 @@ void contents_file_lost(struct contents *contents, const struct sha256 *hash, ui
         count_bytes(contents, content, false);
         contents_forget(contents, content);
     }
+}
+
+struct content_look contents_begin_look(const struct contents *contents, const struct sha256 *hash)
+{
+    return (struct content_look){.hash = *hash, .removed = contents->removed};
+}
+
+void contents_note_look(struct contents *contents, const struct content_look *look)
+{
+    const struct content *known = content_table_find(&contents->table, &look->hash);
+    bool is_here = known != NULL && known->state == CONTENT_PRESENT;
+    bool is_certain = is_here && known->number > LISTED_NUMBER;
+    bool was_removed = !is_here && contents->removed != look->removed; /* this one, maybe */
+    if (!look->there) {
+        contents_file_lost(contents, &look->hash, LISTED_NUMBER);
+        return;
+    }
+    struct content *content =
+        is_certain || was_removed ? NULL : content_table_add(&contents->table, &look->hash);
+    if (content == NULL || content->state == CONTENT_REMOVING) {
+        return; /* without memory it counts as not here, as before */
+    }
+    if (is_here) {
+        count_bytes(contents, content, false);
+    }
+    content->state = CONTENT_PRESENT;
+    content->bytes = look->bytes;
+    content->added_us = look->added_us;
+    content->touched_us = clock_wall_us();
+    content->number = ++contents->came;
+    count_bytes(contents, content, true);
 }
 
 static bool contents_push(
@@ -371,7 +413,7 @@ static bool is_touched_elsewhere(const struct contents *contents, const char *pa
 static bool remove_object(struct contents *contents, const struct leaving *leaving)
 {
     struct cadre_error error = {0};
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(contents->cache, leaving->hash.bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(contents->objects, leaving->hash.bytes);
     if (!leading_holds(contents->leading) ||
         objects_remove(contents->objects, path, &error) != CADRE_OK) {
         return false;
@@ -420,6 +462,7 @@ static void after_remove(void *user)
         struct content *content = content_table_find(&contents->table, &leaving->hash);
         CADRE_ASSERT(content != NULL && content->state == CONTENT_REMOVING);
         if (leaving->gone) {
+            contents->removed++;
             contents_forget(contents, content);
         } else {
             content->state = CONTENT_PRESENT;

@@ -36,6 +36,20 @@ void contents_close(struct contents *contents);
 
 /* Whether the content is here; *ret_bytes (may be NULL) is its size. */
 bool contents_find(const struct contents *contents, const struct sha256 *hash, uint64_t *ret_bytes);
+/* With an object store: whether an upload or a look at its object said since the start that it is
+ * here. A list alone may be old: it lacks what was put lately, and shows what was removed. */
+bool contents_is_certain(const struct contents *contents, const struct sha256 *hash);
+struct content_look {
+    struct sha256 hash;
+    uint64_t removed; /* so many had been removed when it began */
+    bool there;       /* then: */
+    uint64_t bytes;
+    uint64_t added_us;
+};
+/* To be called before a thread looks. */
+struct content_look contents_begin_look(const struct contents *contents, const struct sha256 *hash);
+/* What it found; an upload, or a removal, since it began is known better. */
+void contents_note_look(struct contents *contents, const struct content_look *look);
 /* The error for a worker about a content that is not here, or that it may not have: NOT_FOUND with
  * the hash. */
 cadre_status contents_not_found(const struct sha256 *hash, struct cadre_error *error);

@@ -12,6 +12,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
+#include "coordinator/daemon/contents/content_looks.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "common/rpc/file_work.h"
 #include "coordinator/daemon/base/methods.h"
@@ -48,23 +49,42 @@ struct requested {
     bool gone;       /* its file is missing all the same */
 };
 
+/* With an object store: what a list alone says. */
+struct uncertain {
+    size_t count;
+    struct content_look *looks;
+};
+
 /* Those of one call. */
 struct question {
     struct daemon *daemon;
     struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work;
+    struct uncertain uncertain;
+    struct cadre_error error; /* of a store that is away */
     size_t count;
     struct requested items[];
 };
 
-/* With an object store, which has no such time, the index alone knows it, and a content that is
- * missing there is found when it is used.
+static void free_question(struct question *question)
+{
+    free(question->uncertain.looks);
+    free(question);
+}
+
+/* With an object store, which has no such time, the index alone knows it, but not always whether
+ * the content is there.
  *
  * The access time of a file is when an upload last relied on the content, and 0 until then
  * (receive.c), so that this is known after a restart as well. */
 static void mark_in_thread(void *user)
 {
     struct question *question = user;
+    const struct uncertain *uncertain = &question->uncertain;
+    if (uncertain->count > 0) {
+        (void)content_looks(
+            question->daemon->objects, uncertain->looks, uncertain->count, &question->error);
+    }
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
     for (size_t i = 0; i < question->count && question->daemon->objects == NULL; i++) {
         struct requested *asked = &question->items[i];
@@ -95,20 +115,40 @@ static void answer_question(struct question *question)
     rpc_call_finish(call, CADRE_OK, "");
 }
 
+/* What was listed and is not there is missing, too. */
+static void note_looks(struct question *question)
+{
+    struct contents *contents = question->daemon->contents;
+    for (size_t i = 0; i < question->uncertain.count; i++) {
+        contents_note_look(contents, &question->uncertain.looks[i]);
+    }
+    for (size_t i = 0; i < question->count; i++) {
+        struct requested *asked = &question->items[i];
+        asked->gone = asked->number > 0 && !contents_find(contents, &asked->hash, NULL);
+    }
+}
+
 static void after_mark(void *user)
 {
     struct question *question = user;
+    if (question->uncertain.count > 0 && question->error.code == CADRE_OK) {
+        note_looks(question);
+    }
     for (size_t i = 0; i < question->count; i++) {
         const struct requested *asked = &question->items[i];
-        if (asked->gone) {
+        if (asked->gone && question->daemon->objects == NULL) {
             contents_file_lost(question->daemon->contents, &asked->hash, asked->number);
         }
     }
     if (question->call != NULL) {
         rpc_call_set_user(question->call, NULL);
-        answer_question(question);
+        if (question->error.code != CADRE_OK) {
+            rpc_call_fail(question->call, &question->error);
+        } else {
+            answer_question(question);
+        }
     }
-    free(question);
+    free_question(question);
 }
 
 /* With TLS the answer to a worker has only contents that its jobs reference or that it had; it
@@ -141,6 +181,28 @@ static cadre_status mark_present(
     return CADRE_OK;
 }
 
+/* Those that are to be reported as here by a list alone. */
+static cadre_status find_uncertain(struct question *question, struct cadre_error *error)
+{
+    struct daemon *daemon = question->daemon;
+    if (daemon->objects == NULL) {
+        return CADRE_OK;
+    }
+    question->uncertain.looks = calloc(question->count + 1, sizeof *question->uncertain.looks);
+    if (question->uncertain.looks == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+    }
+    for (size_t i = 0; i < question->count; i++) {
+        const struct requested *asked = &question->items[i];
+        if (asked->number > 0 && !contents_is_certain(daemon->contents, &asked->hash)) {
+            question->uncertain.looks[question->uncertain.count++] =
+                contents_begin_look(daemon->contents, &asked->hash);
+        }
+    }
+    return CADRE_OK;
+}
+
 static void missing_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -163,9 +225,10 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
     for (size_t i = 0; i < asked.count; i++) {
         memcpy(question->items[i].hash.bytes, asked.sha256[i], LIMIT_SHA256_BYTES);
     }
-    if (mark_present(question, rpc_call_identity(call), &error) != CADRE_OK) {
+    if (mark_present(question, rpc_call_identity(call), &error) != CADRE_OK ||
+        find_uncertain(question, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
-        free(question);
+        free_question(question);
         return;
     }
     rpc_call_set_user(call, question);

@@ -12,9 +12,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/contents/artifacts.h"
+#include "coordinator/daemon/contents/recent_outputs.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/objects/objects.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "common/rpc/file_work.h"
 
 struct reference {
@@ -131,6 +132,18 @@ static char *path_beneath(const struct storage_entry *entry, const char *folder)
     return entry->is_folder ? NULL : strdup(objects_name_beneath(folder, entry->path));
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct output_info *)a)->path, ((const struct output_info *)b)->path);
+}
+
+/* How many of the listing's are of the store's list; the items among them are sorted. */
+struct recent_listing {
+    struct listing *listing;
+    size_t sorted;
+    size_t references;
+};
+
 struct object_listing {
     struct listing *listing;
     const char *folder;
@@ -154,13 +167,41 @@ static bool list_object(void *user, const struct storage_entry *entry)
 static void list_objects(struct listing *listing)
 {
     struct objects *objects = listing->daemon->objects;
-    static const char *const names[] = {"outputs", "references"};
+    struct job_id job = listing->artifacts.job;
     for (size_t i = 0; i < 2 && listing->error.code == CADRE_OK; i++) {
-        CADRE_FREE_AT_EXIT char *folder =
-            objects_path(objects, "jobs/%" PRIu64 "/%s", listing->artifacts.job.n, names[i]);
+        CADRE_FREE_AT_EXIT char *folder = i == 0 ? object_name_of_output(objects, job, NULL)
+                                                 : object_name_of_reference(objects, job, NULL);
         struct object_listing of = {.listing = listing, .folder = folder, .references = i == 1};
         (void)objects_list(objects, folder, true, list_object, &of, &listing->error);
     }
+}
+
+/* What the store's list lacks still. */
+static void add_recent(void *user, const char *name, uint64_t bytes, bool is_reference)
+{
+    struct recent_listing *recent = user;
+    struct listing *listing = recent->listing;
+    const struct output_info wanted = {.path = name};
+    bool known =
+        bsearch(&wanted, listing->items, recent->sorted, sizeof listing->items[0], by_path) != NULL;
+    for (size_t i = 0; i < recent->references && is_reference && !known; i++) {
+        known = strcmp(listing->references[i].path, name) == 0;
+    }
+    if (!known && is_reference) {
+        const char *slash = strrchr(name, '/');
+        note_reference(listing, strdup(name), strdup(slash != NULL ? slash + 1 : name));
+    } else if (!known) {
+        list_file(listing, strdup(name), bytes);
+    }
+}
+
+static void list_recent(struct listing *listing)
+{
+    struct recent_listing recent = {
+        .listing = listing, .sorted = listing->count, .references = listing->reference_count};
+    qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
+    recent_outputs_each(
+        listing->daemon->recent_outputs, listing->artifacts.job, add_recent, &recent);
 }
 
 static void list_artifact(void *user, const char *name, uint64_t bytes)
@@ -207,17 +248,13 @@ static void list_links(struct listing *listing)
     }
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const struct output_info *)a)->path, ((const struct output_info *)b)->path);
-}
-
 static void list_in_thread(void *user)
 {
     struct listing *listing = user;
     list_stored(listing);
     if (listing->daemon->objects != NULL) {
         list_objects(listing);
+        list_recent(listing);
     } else {
         contents_outputs_walk(listing, "");
     }

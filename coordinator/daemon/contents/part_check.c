@@ -8,6 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "coordinator/daemon/contents/content_looks.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/contents/content_references.h"
@@ -29,6 +30,8 @@ struct part_check {
     uint64_t came; /* contents_added_count() when the check began */
     struct artifact_references references;
     struct checkpoint_content content;
+    struct content_look *looks; /* with an object store: what the index alone does not say */
+    size_t look_count;
     struct cadre_error error;
 };
 
@@ -36,6 +39,7 @@ static void check_free(struct part_check *check)
 {
     free(check->references.hashes);
     checkpoint_content_free(&check->content);
+    free(check->looks);
     free(check->path);
     free(check->message);
     free(check);
@@ -137,9 +141,8 @@ static void report_to_engine(struct part_check *check)
 
 static void start_next(struct daemon *daemon);
 
-static void after_check(void *user)
+static void end_check(struct part_check *check)
 {
-    struct part_check *check = user;
     struct daemon *daemon = check->daemon;
     daemon->part_checks = check->next;
     if (!is_wanted(check)) {
@@ -153,6 +156,65 @@ static void after_check(void *user)
     }
     check_free(check);
     start_next(daemon);
+}
+
+/* ---- contents that a list showed, or did not show, in an object store ---- */
+
+static void look_in_thread(void *user)
+{
+    struct part_check *check = user;
+    (void)content_looks(check->daemon->objects, check->looks, check->look_count, &check->error);
+}
+
+static void after_look(void *user)
+{
+    struct part_check *check = user;
+    for (size_t i = 0; i < check->look_count && check->error.code == CADRE_OK; i++) {
+        contents_note_look(check->daemon->contents, &check->looks[i]);
+    }
+    end_check(check);
+}
+
+static void add_look(struct part_check *check, const uint8_t sha256[SHA256_BYTES])
+{
+    const struct contents *contents = check->daemon->contents;
+    struct sha256 hash;
+    memcpy(hash.bytes, sha256, SHA256_BYTES);
+    if (!contents_is_certain(contents, &hash)) {
+        check->looks[check->look_count++] = contents_begin_look(contents, &hash);
+    }
+}
+
+/* False: the index is certain of all that the part names. */
+static bool begin_look(struct part_check *check)
+{
+    struct daemon *daemon = check->daemon;
+    const struct checkpoint_content *content = &check->content;
+    if (daemon->objects == NULL || check->error.code != CADRE_OK) {
+        return false;
+    }
+    check->looks = calloc(content->block_count + 1, sizeof *check->looks);
+    if (check->looks == NULL) {
+        cadre_error_set(&check->error, CADRE_RESOURCE_EXHAUSTED,
+            "the coordinator has no memory to look for contents");
+        return false;
+    }
+    add_look(check, check->part.sha256);
+    for (size_t i = 0; i < content->block_count; i++) {
+        add_look(check, content->blocks[i].sha256);
+    }
+    if (check->look_count > 0) {
+        file_work_start(&check->work, &daemon->file_pool, look_in_thread, after_look, check);
+    }
+    return check->look_count > 0;
+}
+
+static void after_check(void *user)
+{
+    struct part_check *check = user;
+    if (!is_wanted(check) || !begin_look(check)) {
+        end_check(check);
+    }
 }
 
 static void after_wait(void *user)

@@ -17,22 +17,28 @@
 #include "coordinator/daemon/base/log_hole.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/objects/objects.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 #define EXPIRY_CHECK_US (10 * CADRE_US_PER_S)
+
+/* Then what changes while it is listed may count twice, or not, until the next start. */
+#define LIST_ROUNDS 4
 
 struct job_sizes {
     struct job_id id;
     uint64_t logs_bytes;
     uint64_t outputs_bytes;
-    bool going; /* it is forgotten, but the shared log has not stored that yet */
+    bool changed; /* since what is in the object store is being listed */
+    bool going;   /* it is forgotten, but the shared log has not stored that yet */
 };
 
-/* What a thread counts in an object store. */
+/* What a thread counts in an object store. Whether the list of a job that changed meanwhile has the
+ * change is not known: such jobs are listed again, each by itself. */
 struct quota_listing {
     struct daemon *daemon;
     struct file_work work;
-    char *folder;
+    char *folder;           /* of all jobs */
+    unsigned round;         /* 0: all of them */
     struct job_sizes *jobs; /* in the order of their names */
     size_t count;
     size_t capacity;
@@ -103,6 +109,7 @@ void quota_log(struct quota *quota, struct job_id job, int64_t change)
 {
     struct job_sizes *sizes = quota != NULL ? sizes_of(quota, job) : NULL;
     if (sizes != NULL) {
+        sizes->changed = true;
         change_by(&sizes->logs_bytes, change);
         change_by(&quota->sizes.logs_bytes, change);
     }
@@ -112,6 +119,7 @@ void quota_output(struct quota *quota, struct job_id job, int64_t change)
 {
     struct job_sizes *sizes = quota != NULL ? sizes_of(quota, job) : NULL;
     if (sizes != NULL) {
+        sizes->changed = true;
         change_by(&sizes->outputs_bytes, change);
         change_by(&quota->sizes.outputs_bytes, change);
     }
@@ -237,36 +245,107 @@ static bool count_object(void *user, const struct storage_entry *entry)
     return sizes != NULL;
 }
 
+static cadre_status list_all(struct quota_listing *listing)
+{
+    return objects_list(
+        listing->daemon->objects, listing->folder, true, count_object, listing, &listing->error);
+}
+
+/* It is the last one. */
+static cadre_status list_one(struct quota_listing *listing, struct job_id job)
+{
+    struct objects *objects = listing->daemon->objects;
+    CADRE_FREE_AT_EXIT char *folder = object_name_of_job(objects, job);
+    do {
+        struct job_sizes *sizes = listed_sizes_of(listing, job.n);
+        if (sizes == NULL) {
+            return listing->error.code;
+        }
+        *sizes = (struct job_sizes){.id = job};
+        listing->error = (struct cadre_error){0};
+    } while (objects_list(objects, folder, true, count_object, listing, &listing->error) ==
+                 CADRE_UNAVAILABLE &&
+             objects_wait(objects));
+    return listing->error.code;
+}
+
+/* Those that changed. */
+static cadre_status list_each(struct quota_listing *listing)
+{
+    size_t count = listing->count;
+    CADRE_FREE_AT_EXIT struct job_sizes *jobs = calloc(count + 1, sizeof *jobs);
+    if (jobs == NULL) {
+        return no_memory(&listing->error);
+    }
+    memcpy(jobs, listing->jobs, count * sizeof *jobs);
+    listing->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(list_one(listing, jobs[i].id));
+    }
+    return CADRE_OK;
+}
+
 static void list_in_thread(void *user)
 {
     struct quota_listing *listing = user;
-    struct objects *objects = listing->daemon->objects;
-    bool again = true;
-    while (again) {
+    if (listing->round > 0) {
+        (void)list_each(listing);
+        return;
+    }
+    do {
         listing->count = 0;
         listing->error = (struct cadre_error){0};
-        again = objects_list(objects, listing->folder, true, count_object, listing,
-                    &listing->error) == CADRE_UNAVAILABLE &&
-                objects_wait(objects);
+    } while (list_all(listing) == CADRE_UNAVAILABLE && objects_wait(listing->daemon->objects));
+}
+
+/* The job has what was listed. */
+static void take_listed(struct quota *quota, const struct job_sizes *listed)
+{
+    const struct job_sizes *sizes = sizes_of(quota, listed->id);
+    if (sizes != NULL) {
+        quota_log(quota, listed->id, (int64_t)(listed->logs_bytes - sizes->logs_bytes));
+        quota_output(quota, listed->id, (int64_t)(listed->outputs_bytes - sizes->outputs_bytes));
     }
 }
 
-/* What came since is counted, too, and what came while it listed maybe twice, until the next start.
- */
+/* Leaves those that changed since their list began, to be listed again. */
+static void take_unchanged(struct quota_listing *listing)
+{
+    const struct daemon *daemon = listing->daemon;
+    size_t again = 0;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct job_sizes listed = listing->jobs[i];
+        struct job_sizes *sizes = engine_job_spec(daemon->engine, listed.id) != NULL
+                                      ? sizes_of(daemon->quota, listed.id)
+                                      : NULL;
+        if (sizes == NULL) {
+            continue; /* it is forgotten, or there is no memory */
+        }
+        if (sizes->changed && listing->round + 1 < LIST_ROUNDS) {
+            sizes->changed = false;
+            listing->jobs[again++] = listed;
+        } else {
+            take_listed(daemon->quota, &listed);
+        }
+    }
+    listing->count = again;
+}
+
 static void after_list(void *user)
 {
     struct quota_listing *listing = user;
-    struct daemon *daemon = listing->daemon;
-    for (size_t i = 0; i < listing->count; i++) {
-        const struct job_sizes *sizes = &listing->jobs[i];
-        if (engine_job_spec(daemon->engine, sizes->id) != NULL) {
-            quota_log(daemon->quota, sizes->id, (int64_t)sizes->logs_bytes);
-            quota_output(daemon->quota, sizes->id, (int64_t)sizes->outputs_bytes);
-        }
-    }
-    if (listing->error.code != CADRE_OK && listing->error.code != CADRE_CANCELLED) {
+    cadre_status status = listing->error.code;
+    if (status == CADRE_OK) {
+        take_unchanged(listing);
+    } else if (status != CADRE_CANCELLED) {
         log_event(LOG_LEVEL_WARNING, "storage", "what jobs keep in the object store is not counted",
             LOG_STR("reason", listing->error.text));
+    }
+    if (status == CADRE_OK && listing->count > 0) {
+        listing->round++;
+        file_work_start(
+            &listing->work, &listing->daemon->file_pool, list_in_thread, after_list, listing);
+        return;
     }
     free(listing->folder);
     free(listing->jobs);

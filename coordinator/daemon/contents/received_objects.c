@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/daemon/contents/received_objects.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "coordinator/daemon/contents/recent_outputs.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 cadre_status received_content_put(const struct daemon *daemon, const struct sha256 *hash, int fd,
     const char *temporary, const char *target, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(daemon->object_cache, hash->bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(daemon->objects, hash->bytes);
     struct stat facts;
     CADRE_TRY(objects_put_file(daemon->objects, path, fd, error));
     if (fstat(fd, &facts) == 0 && rename(temporary, target) == 0) { /* else it is fetched */
         object_cache_came(daemon->object_cache, (uint64_t)facts.st_size);
     }
     return CADRE_OK;
-}
-
-static char *path_of(
-    const struct daemon *daemon, const struct received_output *output, const char *folder)
-{
-    return output->name != NULL ? objects_path(daemon->objects, "jobs/%" PRIu64 "/%s/%s",
-                                      output->job.n, folder, output->name)
-                                : NULL;
 }
 
 static cadre_status look_before(const struct daemon *daemon, const char *path,
@@ -56,14 +49,23 @@ cadre_status received_output_put(const struct daemon *daemon, const struct recei
     uint64_t *ret_replaced, struct cadre_error *error)
 {
     struct objects *objects = daemon->objects;
-    CADRE_FREE_AT_EXIT char *path = path_of(daemon, output, "outputs");
-    CADRE_FREE_AT_EXIT char *reference = path_of(daemon, output, "references");
+    const char *name = output->name;
+    CADRE_FREE_AT_EXIT char *path =
+        name != NULL ? object_name_of_output(objects, output->job, name) : NULL;
+    CADRE_FREE_AT_EXIT char *reference =
+        name != NULL ? object_name_of_reference(objects, output->job, name) : NULL;
     if (output->kept != NULL) {
         CADRE_TRY(artifacts_check_link(
             output->kept, output->checkpoint, output->refers_bytes, output->name, error));
     }
     CADRE_TRY(look_before(daemon, path, ret_replaced, error));
     CADRE_TRY(objects_remove(objects, output->kept != NULL ? path : reference, error));
-    return output->kept != NULL ? objects_put(objects, reference, "", 0, error)
-                                : objects_put_file(objects, path, output->fd, error);
+    struct stat facts = {0};
+    bool is_reference = output->kept != NULL;
+    CADRE_TRY(is_reference ? objects_put(objects, reference, "", 0, error)
+                           : objects_put_file(objects, path, output->fd, error));
+    (void)(is_reference || fstat(output->fd, &facts));
+    recent_outputs_note(
+        daemon->recent_outputs, output->job, name, (uint64_t)facts.st_size, is_reference);
+    return CADRE_OK;
 }

@@ -17,6 +17,7 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "common/rpc/file_work.h"
 #include "common/storage/ahead.h"
 
@@ -240,11 +241,9 @@ static cadre_status no_output(const struct transmit *transmit, struct cadre_erro
 static cadre_status open_object(struct transmit *transmit, struct cadre_error *error)
 {
     struct objects *objects = transmit->daemon->objects;
-    uint64_t job = transmit->artifacts.job.n;
-    CADRE_FREE_AT_EXIT char *path =
-        objects_path(objects, "jobs/%" PRIu64 "/outputs/%s", job, transmit->name);
-    CADRE_FREE_AT_EXIT char *reference =
-        objects_path(objects, "jobs/%" PRIu64 "/references/%s", job, transmit->name);
+    struct job_id job = transmit->artifacts.job;
+    CADRE_FREE_AT_EXIT char *path = object_name_of_output(objects, job, transmit->name);
+    CADRE_FREE_AT_EXIT char *reference = object_name_of_reference(objects, job, transmit->name);
     struct storage_object *object = NULL;
     cadre_status status = objects_look(objects, path, &transmit->object, error);
     if (status == CADRE_OK) {

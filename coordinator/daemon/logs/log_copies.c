@@ -2,7 +2,6 @@
  * Which logs have files here, and their segments; log_copy_files.c makes the files. */
 #include "coordinator/daemon/logs/log_copies.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,8 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "coordinator/daemon/logs/log_copy_files.h"
+#include "coordinator/daemon/logs/log_head.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 #define BUCKETS 256
 
@@ -218,28 +219,63 @@ static char *path_of_segment(const struct log_copy *copy, const struct log_segme
 {
     char name[LOG_SEGMENT_NAME_BYTES];
     log_segment_name(segment, name);
-    return objects_path(copy->copies->objects, "jobs/%" PRIu64 "/logs/%" PRIu32 "/%s", copy->job.n,
-        copy->slot, name);
+    return object_name_of_log(copy->copies->objects, copy->job, copy->slot, name);
 }
+
+/* No segments: there is none, or it cannot be read, and the list says which there are. */
+static cadre_status read_head(
+    const struct log_copy *copy, struct log_head *ret_head, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path =
+        object_name_of_log_head(copy->copies->objects, copy->job, copy->slot);
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    struct cadre_error why = {0};
+    size_t size = 0;
+    *ret_head = (struct log_head){0};
+    cadre_status status =
+        objects_get(copy->copies->objects, path, LOG_HEAD_BYTES_MAX, &text, &size, &why);
+    if (status == CADRE_OK && !log_head_unpack(text, ret_head)) {
+        *ret_head = (struct log_head){0};
+        log_event(LOG_LEVEL_WARNING, "logs",
+            "what says which parts of a task's output are the newest is damaged: they are listed",
+            LOG_U64("job", copy->job.n), LOG_U64("slot", copy->slot));
+    }
+    if (status != CADRE_OK && status != CADRE_NOT_FOUND) {
+        *error = why;
+        return status;
+    }
+    return CADRE_OK;
+}
+
+struct segment_listing {
+    struct log_copy *copy;
+    struct log_head head;
+};
 
 static bool add_listed(void *user, const struct storage_entry *entry)
 {
-    struct log_copy *copy = user;
+    struct segment_listing *listing = user;
     struct log_segment segment;
     const char *slash = strrchr(entry->path, '/');
-    if (entry->is_folder || slash == NULL || !log_segment_parse(slash + 1, &segment)) {
+    if (entry->is_folder || slash == NULL || !log_segment_parse(slash + 1, &segment) ||
+        !log_head_lets(&listing->head, &segment)) {
         return true;
     }
-    return log_segments_add(&copy->segments, &segment);
+    return log_segments_add(&listing->copy->segments, &segment);
 }
 
 static cadre_status list_segments(struct log_copy *copy, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *folder = objects_path(
-        copy->copies->objects, "jobs/%" PRIu64 "/logs/%" PRIu32, copy->job.n, copy->slot);
+    CADRE_FREE_AT_EXIT char *folder =
+        object_name_of_log(copy->copies->objects, copy->job, copy->slot, NULL);
+    struct segment_listing listing = {.copy = copy};
+    CADRE_TRY(read_head(copy, &listing.head, error));
     copy->segments.count = 0;
     copy->segments.short_of_memory = false;
-    CADRE_TRY(objects_list(copy->copies->objects, folder, true, add_listed, copy, error));
+    CADRE_TRY(objects_list(copy->copies->objects, folder, true, add_listed, &listing, error));
+    for (size_t i = 0; i < listing.head.count; i++) {
+        (void)log_segments_add(&copy->segments, &listing.head.segments[i]);
+    }
     if (copy->segments.short_of_memory) {
         return no_memory(error);
     }
@@ -371,7 +407,25 @@ cadre_status log_copy_begin(struct log_copy *copy, struct cadre_error *error)
 
 /* ---- writing ---- */
 
-static cadre_status put_segment(struct log_copy *copy, const struct log_segment *segment,
+/* After the segments, before it is acknowledged or others are removed. */
+static cadre_status put_head(
+    const struct log_copy *copy, const struct log_segments *segments, struct cadre_error *error)
+{
+    const struct log_copies *copies = copy->copies;
+    struct log_head head;
+    char text[LOG_HEAD_BYTES_MAX];
+    CADRE_FREE_AT_EXIT char *path = object_name_of_log_head(copies->objects, copy->job, copy->slot);
+    log_head_of(segments->items, segments->count, copies->term, &head);
+    if (leading_holds(copies->leading)) {
+        CADRE_TRY(objects_put(copies->objects, path, text, log_head_pack(&head, text), error));
+    }
+    return leading_holds(copies->leading)
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_UNAVAILABLE,
+                     "this coordinator does not know whether it leads still");
+}
+
+static cadre_status put_segment(const struct log_copy *copy, const struct log_segment *segment,
     const uint8_t *bytes, const struct log_mark *marks, size_t mark_count,
     struct cadre_error *error)
 {
@@ -381,11 +435,7 @@ static cadre_status put_segment(struct log_copy *copy, const struct log_segment 
     if (object == NULL) {
         return no_memory(error);
     }
-    CADRE_TRY(objects_put(copy->copies->objects, path, object, size, error));
-    return leading_holds(copy->copies->leading)
-               ? CADRE_OK
-               : cadre_error_set(error, CADRE_UNAVAILABLE,
-                     "this coordinator does not know whether it leads still");
+    return objects_put(copy->copies->objects, path, object, size, error);
 }
 
 cadre_status log_copy_put(struct log_copy *copy, const struct log_segment *segment,
@@ -400,9 +450,14 @@ cadre_status log_copy_put(struct log_copy *copy, const struct log_segment *segme
     log_segments_cut(&copy->segments, own.from); /* of a turn whose file could not be written */
     if (!log_segments_add(&copy->segments, &own)) {
         copy->is_listed = false; /* it is in the store: the next turn lists it */
+        return no_memory(error);
+    }
+    cadre_status status = put_head(copy, &copy->segments, error);
+    if (status != CADRE_OK) {
+        log_segments_cut(&copy->segments, own.from); /* it is sent again */
     }
     count_bytes(copy);
-    return CADRE_OK;
+    return status;
 }
 
 /* The objects of those that are left out of the list. */
@@ -427,10 +482,17 @@ void log_copy_drop(struct log_copy *copy, const struct log_hole *hole)
     while (end < copy->segments.count && items[end].to <= hole->to) {
         end++;
     }
-    if (end > first) {
-        remove_objects(copy, items + first, end - first);
-        memmove(items + first, items + end, (copy->segments.count - end) * sizeof *items);
-        copy->segments.count -= end - first;
+    CADRE_FREE_AT_EXIT struct log_segment *gone =
+        end > first ? malloc((end - first) * sizeof *gone) : NULL;
+    struct cadre_error error = {0};
+    if (gone == NULL) {
+        return; /* none, or no memory: they go with the job */
+    }
+    memcpy(gone, items + first, (end - first) * sizeof *gone);
+    memmove(items + first, items + end, (copy->segments.count - end) * sizeof *items);
+    copy->segments.count -= end - first;
+    if (put_head(copy, &copy->segments, &error) == CADRE_OK) {
+        remove_objects(copy, gone, end - first);
     }
 }
 
@@ -449,9 +511,15 @@ static cadre_status join_last(struct log_copy *copy, size_t count, struct cadre_
     CADRE_TRY(log_copy_files_read(
         copy->path, joined.begin, joined.end, &bytes, &marks, &mark_count, error));
     CADRE_TRY(put_segment(copy, &joined, bytes, marks, mark_count, error));
-    remove_objects(copy, items, count);
+    CADRE_FREE_AT_EXIT struct log_segment *gone = malloc(count * sizeof *gone);
+    if (gone == NULL) {
+        return no_memory(error);
+    }
+    memcpy(gone, items, count * sizeof *gone);
     copy->segments.count -= count;
     copy->segments.items[copy->segments.count++] = joined;
+    CADRE_TRY(put_head(copy, &copy->segments, error));
+    remove_objects(copy, gone, count); /* a head that could not be put names them, and they stay */
     return CADRE_OK;
 }
 

@@ -14,6 +14,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 /* A content that a thread fetches; others that need it wait. */
 struct fetching {
@@ -171,15 +172,6 @@ void object_cache_close(struct object_cache *cache)
 
 /* ---- fetching ---- */
 
-char *object_cache_path(const struct object_cache *cache, const uint8_t sha256[SHA256_BYTES])
-{
-    struct sha256 hash;
-    char hex[SHA256_HEX_BYTES];
-    memcpy(hash.bytes, sha256, SHA256_BYTES);
-    sha256_hex(&hash, hex);
-    return objects_path(cache->objects, "blobs/%s", hex);
-}
-
 static struct fetching **find_fetching(
     struct object_cache *cache, const uint8_t sha256[SHA256_BYTES])
 {
@@ -235,7 +227,7 @@ static cadre_status fetch_to(struct object_cache *cache, const struct fetching *
     const char *temporary, const char *path, struct cadre_error *error)
 {
     uint64_t bytes = 0;
-    CADRE_FREE_AT_EXIT char *object = object_cache_path(cache, own->sha256);
+    CADRE_FREE_AT_EXIT char *object = object_name_of_blob(cache->objects, own->sha256);
     CADRE_CLOSE_AT_EXIT int fd =
         open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {

@@ -26,9 +26,6 @@ cadre_status object_cache_read(struct object_cache *cache, const char *folder,
     const uint8_t sha256[SHA256_BYTES], int *ret_fd, uint64_t *ret_bytes,
     struct cadre_error *error);
 
-/* The path of the content's object; malloc'ed, NULL: no memory. */
-char *object_cache_path(const struct object_cache *cache, const uint8_t sha256[SHA256_BYTES]);
-
 /* A copy of that many bytes got its name. */
 void object_cache_came(struct object_cache *cache, uint64_t bytes);
 /* The copy is removed, because it is damaged or the content is not needed any more. */

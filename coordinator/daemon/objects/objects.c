@@ -99,6 +99,11 @@ void objects_close(struct objects *objects)
     }
 }
 
+uint64_t objects_moved_bytes(struct objects *objects)
+{
+    return storage_client_moved_bytes(objects->client) + storage_client_moved_bytes(objects->bulk);
+}
+
 char *objects_path(const struct objects *objects, const char *format, ...)
 {
     CADRE_FREE_AT_EXIT char *name = NULL;

@@ -30,6 +30,9 @@ void objects_stop(struct objects *objects);
 /* No call may be in progress. NULL is allowed. */
 void objects_close(struct objects *objects);
 
+/* Bytes of bodies that came and went, also of calls that failed. Any thread. */
+uint64_t objects_moved_bytes(struct objects *objects);
+
 /* The path of an object below the root; malloc'ed, NULL: no memory. */
 char *objects_path(const struct objects *objects, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

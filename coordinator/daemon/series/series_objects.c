@@ -11,6 +11,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/objects/object_names.h"
 
 #define NAME_BYTES 48
 
@@ -38,8 +39,10 @@ static cadre_status no_memory(struct cadre_error *error)
 
 static char *path_of_link(const struct series_objects *series, const struct link_name *name)
 {
-    return objects_path(series->objects, "jobs/%" PRIu64 "/series/%016" PRIx64 "-%016" PRIx64 "-%c",
-        series->job.n, name->term, name->number, name->is_snapshot ? 's' : 'a');
+    char text[NAME_BYTES];
+    snprintf(text, sizeof text, "%016" PRIx64 "-%016" PRIx64 "-%c", name->term, name->number,
+        name->is_snapshot ? 's' : 'a');
+    return object_name_of_series(series->objects, series->job, text);
 }
 
 static bool parse_link(const char *text, struct link_name *ret_name)
@@ -92,8 +95,7 @@ static int by_term_and_number(const void *a, const void *b)
 static cadre_status list_links(
     const struct series_objects *series, struct link_list *ret_list, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *folder =
-        objects_path(series->objects, "jobs/%" PRIu64 "/series", series->job.n);
+    CADRE_FREE_AT_EXIT char *folder = object_name_of_series(series->objects, series->job, NULL);
     *ret_list = (struct link_list){0};
     CADRE_TRY(objects_list(series->objects, folder, true, add_link, ret_list, error));
     if (ret_list->short_of_memory) {
@@ -105,30 +107,123 @@ static cadre_status list_links(
     return CADRE_OK;
 }
 
-/* The newest snapshot, from which the file is made; list->count: there is none. */
-static size_t find_snapshot(const struct link_list *list)
+/* ---- the newest snapshot, by its name: a store may list it late ---- */
+
+#define NEWEST_NAME  "newest"
+#define NEWEST_BYTES 64
+
+static cadre_status put_newest(const struct series_objects *series,
+    const struct link_name *snapshot, struct cadre_error *error)
+{
+    char text[NEWEST_BYTES];
+    int length = snprintf(
+        text, sizeof text, "%016" PRIx64 " %016" PRIx64 "\n", snapshot->term, snapshot->number);
+    CADRE_FREE_AT_EXIT char *path =
+        object_name_of_series(series->objects, series->job, NEWEST_NAME);
+    return objects_put(series->objects, path, text, (size_t)length, error);
+}
+
+/* *ret_is: there is one. */
+static cadre_status read_newest(const struct series_objects *series, struct link_name *ret_snapshot,
+    bool *ret_is, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path =
+        object_name_of_series(series->objects, series->job, NEWEST_NAME);
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    struct cadre_error why = {0};
+    size_t size = 0;
+    *ret_snapshot = (struct link_name){.is_snapshot = true};
+    *ret_is = false;
+    cadre_status status = objects_get(series->objects, path, NEWEST_BYTES, &text, &size, &why);
+    if (status == CADRE_OK) {
+        *ret_is = sscanf(text, "%16" SCNx64 " %16" SCNx64, &ret_snapshot->term,
+                      &ret_snapshot->number) == 2;
+    } else if (status != CADRE_NOT_FOUND) {
+        *error = why;
+        return status;
+    }
+    return CADRE_OK;
+}
+
+/* ---- reading ---- */
+
+/* The newest snapshot that is listed; false: there is none. */
+static bool find_snapshot(const struct link_list *list, struct link_name *ret_snapshot)
 {
     size_t at = list->count;
     while (at > 0 && !list->items[at - 1].is_snapshot) {
         at--;
     }
-    return at > 0 ? at - 1 : list->count;
+    if (at > 0) {
+        *ret_snapshot = list->items[at - 1];
+    }
+    return at > 0;
 }
 
-/* Of one term, each number behind the one before: what is behind a gap was never acknowledged. */
-static cadre_status fetch_chain(const struct series_objects *series, const struct link_list *list,
-    size_t at, int fd, struct cadre_error *error)
+/* The snapshot and what follows it in its term, each number behind the one before, also what is not
+ * listed yet: what is behind a gap was never acknowledged. *ret_last: the last number. */
+static cadre_status fetch_chain(const struct series_objects *series,
+    const struct link_name *snapshot, int fd, uint64_t *ret_last, struct cadre_error *error)
 {
-    struct link_name last = list->items[at];
+    struct link_name name = *snapshot;
     cadre_status status = CADRE_OK;
-    for (size_t i = at; i < list->count && status == CADRE_OK; i++) {
-        const struct link_name *name = &list->items[i];
-        if (i > at && (name->term != last.term || name->number != last.number + 1)) {
-            break;
+    while (status == CADRE_OK) {
+        struct cadre_error why = {0};
+        CADRE_FREE_AT_EXIT char *path = path_of_link(series, &name);
+        status = objects_fetch(series->objects, path, fd, &why);
+        if (status == CADRE_OK) {
+            *ret_last = name.number++;
+            name.is_snapshot = false;
+        } else if (status != CADRE_NOT_FOUND || name.is_snapshot) {
+            *error = why;
+            return status;
         }
-        CADRE_FREE_AT_EXIT char *path = path_of_link(series, name);
-        status = objects_fetch(series->objects, path, fd, error);
-        last = *name;
+    }
+    return CADRE_OK;
+}
+
+static cadre_status fetch_from(const struct series_objects *series, const char *path,
+    const struct link_name *snapshot, uint64_t *ret_last, struct cadre_error *error)
+{
+    (void)unlink(path);
+    CADRE_CLOSE_AT_EXIT int fd = file_open_made(path);
+    if (fd < 0) {
+        return cadre_error_errno(error, errno, "the coordinator cannot write %s", path);
+    }
+    return fetch_chain(series, snapshot, fd, ret_last, error);
+}
+
+/* From the newer one of two snapshots; one that is not there any more was replaced by the other. */
+static cadre_status fetch_newest(const struct series_objects *series, const char *path,
+    const struct link_list *list, struct link_name *ret_last, struct cadre_error *error)
+{
+    struct link_name listed = {0};
+    struct link_name named = {0};
+    bool is_named = false;
+    struct cadre_error why = {0};
+    bool is_listed = find_snapshot(list, &listed);
+    *ret_last = (struct link_name){0};
+    CADRE_TRY(read_newest(series, &named, &is_named, error));
+    if (!is_named && !is_listed) {
+        (void)unlink(path);
+        return CADRE_OK;
+    }
+    bool from_named = is_named && (!is_listed || by_term_and_number(&named, &listed) >= 0);
+    *ret_last = from_named ? named : listed;
+    cadre_status status = fetch_from(series, path, ret_last, &ret_last->number, &why);
+    if (status == CADRE_NOT_FOUND && is_named && is_listed) {
+        *ret_last = from_named ? listed : named;
+        why = (struct cadre_error){0};
+        status = fetch_from(series, path, ret_last, &ret_last->number, &why);
+    }
+    if (status == CADRE_NOT_FOUND) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "what the program of job %" PRIu64
+            " reported is listed in the object store, and not there: it is looked for again",
+            series->job.n);
+    }
+    if (status != CADRE_OK) {
+        *error = why;
     }
     return status;
 }
@@ -138,28 +233,25 @@ cadre_status series_objects_fetch(
 {
     CADRE_FREE_AT_EXIT struct link_name *items = NULL;
     struct link_list list = {0};
+    struct link_name last;
     if (series->objects == NULL || series->is_fetched) {
         return CADRE_OK;
     }
     cadre_status status = list_links(series, &list, error);
     items = list.items;
     CADRE_TRY(status);
-    size_t at = find_snapshot(&list);
-    (void)unlink(path);
-    if (at < list.count) {
-        CADRE_CLOSE_AT_EXIT int fd = file_open_made(path);
-        if (fd < 0) {
-            return cadre_error_errno(error, errno, "the coordinator cannot write %s", path);
-        }
-        CADRE_TRY(fetch_chain(series, &list, at, fd, error));
+    CADRE_TRY(fetch_newest(series, path, &list, &last, error));
+    const struct link_name *newest = list.count > 0 ? &list.items[list.count - 1] : &last;
+    newest = by_term_and_number(newest, &last) > 0 ? newest : &last;
+    if (newest->term == series->term && newest->number >= series->number) {
+        series->number = newest->number + 1; /* its own, of before it had dropped them */
     }
-    const struct link_name *newest = list.count > 0 ? &list.items[list.count - 1] : NULL;
-    bool is_own = newest != NULL && newest->term == series->term;
-    series->number = is_own ? newest->number + 1 : 0;
     series->snapshot_due = true;
     series->is_fetched = true;
     return CADRE_OK;
 }
+
+/* ---- writing ---- */
 
 /* What a snapshot of this coordinator replaces. */
 static void remove_older(const struct series_objects *series, uint64_t number)
@@ -189,6 +281,9 @@ cadre_status series_objects_put(struct series_objects *series, bool is_snapshot,
     CADRE_FREE_AT_EXIT char *path = path_of_link(series, &name);
     series->snapshot_due = true;
     CADRE_TRY(objects_put(series->objects, path, bytes, size, error));
+    if (is_snapshot && leading_holds(series->leading)) {
+        CADRE_TRY(put_newest(series, &name, error));
+    }
     if (!leading_holds(series->leading)) {
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "this coordinator does not know whether it leads still");

@@ -2,7 +2,9 @@
  * The values of a job in an object store: a snapshot of their file, then what was appended to it,
  * each an object with the term of its coordinator and a number that rises. Records depend on those
  * before them, so a coordinator begins its own chain with a snapshot, and what an older one puts
- * behind that is not read. In threads, one at a time. */
+ * behind that is not read. Lists may lack what is new: the object "newest" has the name of the
+ * newest snapshot, and what follows that is asked for by its name, number after number. In threads,
+ * one at a time. */
 #ifndef CADRE_COORDINATOR_DAEMON_SERIES_SERIES_OBJECTS_H
 #define CADRE_COORDINATOR_DAEMON_SERIES_SERIES_OBJECTS_H
 

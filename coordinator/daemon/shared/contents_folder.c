@@ -6,6 +6,7 @@
 
 #include <openssl/rand.h>
 
+#include "common/storage/storage.h"
 #include "coordinator/daemon/shared/nonce_file.h"
 
 #define NONCE      "%016" PRIx64 " %016" PRIx64
@@ -53,6 +54,16 @@ cadre_status contents_folder_check(const char *contents, struct log_nonce cluste
     CADRE_TRY(nonce_file_read(contents, NONCE_FILE_FOLDER, &folder, error));
     if (log_nonce_equal(folder, wanted)) {
         return CADRE_OK;
+    }
+    if (storage_is_object(contents)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "--contents %.120s is another folder than the one that this cluster's coordinators "
+            "share, for its object %s %s: name that one; or copy its contents here, with "
+            "--copy-contents FOLDER and the options of now, while no coordinator runs; if this is "
+            "it, without that object, put one with the line \"" NONCE "\"",
+            contents, NONCE_FILE_FOLDER,
+            log_nonce_equal(folder, none) ? "is missing" : "has another number", wanted.high,
+            wanted.low);
     }
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "--contents %.120s is another folder than the one that this cluster's coordinators share, "

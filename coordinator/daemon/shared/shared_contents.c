@@ -3,6 +3,7 @@
  * that all of them have. No file is written into another one, and its coordinator never leads. */
 #include <string.h>
 
+#include "coordinator/daemon/moving/root_marks.h"
 #include "coordinator/daemon/objects/objects.h"
 #include "coordinator/daemon/shared/contents_mark.h"
 #include "coordinator/daemon/shared/shared_state.h"
@@ -47,6 +48,9 @@ void shared_contents_look(struct shared_ledger *shared)
     if (is_known(shared)) {
         status = contents_folder_check(
             folder, shared->known.cluster_id, contents->text, &contents->is_named, &error);
+    }
+    if (status == CADRE_OK && objects != NULL) { /* it may have been away at the start */
+        status = root_marks_check(folder, &error);
     }
     if (status == CADRE_OK && is_known(shared)) {
         status = contents_mark_take(folder, shared->known.cluster_id, &error);

@@ -15,11 +15,15 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/contents/content_looks.h"
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/contents/quota.h"
 #include "coordinator/daemon/contents/received_objects.h"
+#include "coordinator/daemon/contents/recent_outputs.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
+#include "tests/unit/coordinator_daemon/old_list.h"
 
 static struct engine engine;
 static struct daemon stand;
@@ -45,14 +49,14 @@ static struct sha256 put_object(const char *text)
 {
     struct cadre_error error = {0};
     struct sha256 hash = hash_of_text(text);
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash.bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(stand.objects, hash.bytes);
     assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
     return hash;
 }
 
 static bool is_object(const struct sha256 *hash)
 {
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(stand.object_cache, hash->bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(stand.objects, hash->bytes);
     return access(path, F_OK) == 0;
 }
 
@@ -73,6 +77,129 @@ static void none_is_known_before_all_are_listed(void **state)
     assert_int_equal(bytes, 9);
     assert_int_equal(contents_bytes(stand.contents), 9);
     assert_true(contents_is_synced(stand.contents, &hash));
+}
+
+/* Contents that a list lacks, or shows still, are looked at by their names. */
+static void a_list_may_be_old(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *root = objects_path(stand.objects, "blobs");
+    struct sha256 kept = put_object("kept");
+    struct sha256 removed = put_object("removed");
+    lists_stop(stand.objects, root);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(stand.objects, removed.bytes);
+    assert_ok(objects_remove(stand.objects, path, &error), &error);
+    struct sha256 new = put_object("new one");
+    reopen_contents(&stand);
+    settle(&stand);
+    lists_go_on();
+    assert_true(contents_find(stand.contents, &removed, NULL));
+    assert_false(contents_find(stand.contents, &new, NULL));
+    const struct sha256 *hashes[] = {&kept, &removed, &new};
+    struct content_look looks[3];
+    for (size_t i = 0; i < 3; i++) {
+        assert_false(contents_is_certain(stand.contents, hashes[i]));
+        looks[i] = contents_begin_look(stand.contents, hashes[i]);
+    }
+    assert_ok(content_looks(stand.objects, looks, 3, &error), &error);
+    for (size_t i = 0; i < 3; i++) {
+        contents_note_look(stand.contents, &looks[i]);
+    }
+    assert_true(contents_is_certain(stand.contents, &kept));
+    assert_true(contents_is_certain(stand.contents, &new));
+    assert_false(contents_find(stand.contents, &removed, NULL));
+    assert_int_equal(contents_bytes(stand.contents), 4 + 7);
+    for (size_t i = 0; i < 3; i++) { /* once more changes nothing */
+        contents_note_look(stand.contents, &looks[i]);
+    }
+    assert_int_equal(contents_bytes(stand.contents), 4 + 7);
+    assert_false(contents_find(stand.contents, &removed, NULL));
+}
+
+/* It was removed after it had been looked at. */
+static void an_old_look_brings_nothing_back(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct sha256 hash = put_object("not needed");
+    reopen_contents(&stand);
+    settle(&stand);
+    struct content_look look = contents_begin_look(stand.contents, &hash);
+    assert_ok(content_looks(stand.objects, &look, 1, &error), &error);
+    assert_true(look.there);
+    contents_remove(stand.contents, &hash, false);
+    settle(&stand);
+    contents_note_look(stand.contents, &look);
+    assert_false(contents_find(stand.contents, &hash, NULL));
+    assert_int_equal(contents_bytes(stand.contents), 0);
+}
+
+static void store_output(const char *name, const char *text)
+{
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = object_name_of_output(stand.objects, (struct job_id){1}, name);
+    assert_ok(objects_put(stand.objects, path, text, strlen(text), &error), &error);
+}
+
+/* The list has what came while it was made, or has it not: it counts once. */
+static void what_comes_while_it_is_counted_counts_once(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    (void)add_job(&engine, 1, "program");
+    store_output("0/before", "123");
+    store_output("0/meanwhile", "12345");
+    assert_ok(quota_open(&stand, &error), &error);
+    quota_output(stand.quota, (struct job_id){1}, 5);
+    settle(&stand);
+    assert_int_equal(quota_sizes(&stand).outputs_bytes, 8);
+    store_output("0/after", "1");
+    quota_output(stand.quota, (struct job_id){1}, 1);
+    assert_int_equal(quota_sizes(&stand).outputs_bytes, 9);
+    assert_int_equal(quota_job_bytes(stand.quota, (struct job_id){1}), 9);
+}
+
+struct seen_outputs {
+    size_t count;
+    uint64_t bytes;
+};
+
+static void see_output(void *user, const char *name, uint64_t bytes, bool is_reference)
+{
+    struct seen_outputs *seen = user;
+    seen->count += strncmp(name, "0/", 2) == 0 && !is_reference ? 1 : 0;
+    seen->bytes += bytes;
+}
+
+static struct seen_outputs outputs_seen(struct recent_outputs *recent, uint64_t job)
+{
+    struct seen_outputs seen = {0};
+    recent_outputs_each(recent, (struct job_id){job}, see_output, &seen);
+    return seen;
+}
+
+static void the_newest_outputs_are_known(void **state)
+{
+    (void)state;
+    struct recent_outputs *recent = recent_outputs_open();
+    assert_non_null(recent);
+    recent_outputs_note(recent, (struct job_id){1}, "0/a", 1, false);
+    recent_outputs_note(recent, (struct job_id){1}, "0/b", 2, false);
+    recent_outputs_note(recent, (struct job_id){2}, "0/a", 4, false);
+    recent_outputs_note(recent, (struct job_id){1}, "0/a", 8, false);
+    assert_int_equal(outputs_seen(recent, 1).count, 2);
+    assert_int_equal(outputs_seen(recent, 1).bytes, 10);
+    assert_int_equal(outputs_seen(recent, 2).bytes, 4);
+    for (unsigned i = 0; i < RECENT_OUTPUTS_MAX + 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "0/%u", i);
+        recent_outputs_note(recent, (struct job_id){3}, name, 1, false);
+    }
+    assert_int_equal(outputs_seen(recent, 1).count, 0);
+    assert_int_equal(outputs_seen(recent, 3).count, RECENT_OUTPUTS_MAX);
+    recent_outputs_close(recent);
+    assert_int_equal(outputs_seen(NULL, 1).count, 0);
 }
 
 static void note(void *user)
@@ -344,6 +471,8 @@ static void what_jobs_keep_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(none_is_known_before_all_are_listed),
+        TEST(a_list_may_be_old), TEST(an_old_look_brings_nothing_back),
+        TEST(what_comes_while_it_is_counted_counts_once), TEST(the_newest_outputs_are_known),
         TEST(what_waits_goes_on_then), TEST(what_is_not_needed_goes_after_an_hour),
         TEST(only_a_leader_removes), TEST(a_checkpoint_is_read_from_the_store),
         TEST(a_manifest_that_cannot_be_read_now), TEST(an_output_is_one_of_two),

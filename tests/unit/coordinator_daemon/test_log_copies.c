@@ -17,7 +17,10 @@
 #include "coordinator/daemon/base/log_hole.h"
 #include "coordinator/daemon/logs/log_copies.h"
 #include "coordinator/daemon/logs/log_files.h"
+#include "coordinator/daemon/logs/log_head.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "tests/lib/test.h"
+#include "tests/unit/coordinator_daemon/old_list.h"
 
 #define LIMIT ((uint64_t)1 << 20)
 
@@ -80,6 +83,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    lists_go_on();
     stop(&first);
     stop(&second);
     return 0;
@@ -212,6 +216,69 @@ static void what_a_replaced_one_puts_is_not_acknowledged(void **state)
     assert_int_equal(write_at(&first, 2, 0, "new "), 0);
     assert_int_equal(write_at(&second, 2, 4, "more"), 8);
     assert_stored("abcnew more");
+}
+
+/* The next leader goes on behind what was acknowledged, also where the list does not show it yet.
+ */
+static void what_is_not_listed_yet_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(write_at(&first, 1, 0, "abc"), 3);
+    lists_stop(first.objects, root);
+    assert_int_equal(write_at(&first, 1, 3, "def"), 6);
+    assert_int_equal(write_at(&first, 2, 0, "new "), 4);
+    assert_int_equal(write_at(&second, 2, 4, "more "), 9);
+    assert_int_equal(write_at(&second, 3, 0, "last"), 4);
+    assert_log(&second, "abcdefnew more last");
+    assert_stored("abcdefnew more last");
+    lists_go_on();
+    assert_stored("abcdefnew more last");
+}
+
+static void a_new_attempt_begins_behind_what_is_not_listed_yet(void **state)
+{
+    (void)state;
+    lists_stop(first.objects, root);
+    assert_int_equal(write_at(&first, 1, 0, "abc"), 3);
+    assert_int_equal(write_at(&second, 2, 0, "def"), 3);
+    lists_go_on();
+    assert_stored("abcdef");
+}
+
+/* Objects that were joined are still listed, and the one that they became is not. */
+static void what_was_joined_is_listed_still(void **state)
+{
+    (void)state;
+    char wanted[8 * 40 + 5] = "";
+    for (unsigned i = 0; i < 40; i++) {
+        if (i == 14) {
+            lists_stop(first.objects, root);
+        }
+        assert_int_equal(write_at(&first, 1, 8 * i, "a line.\n"), 8 * (i + 1));
+        memcpy(wanted + (size_t)8 * i, "a line.\n", 9);
+    }
+    assert_stored(wanted);
+    assert_int_equal(write_at(&second, 1, 8 * 40, "more"), 8 * 40 + 4);
+    memcpy(wanted + (size_t)8 * 40, "more", 5);
+    assert_stored(wanted);
+}
+
+/* What a request that came late made of it: others are listed. */
+static void an_older_head_hides_nothing(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    size_t size = 0;
+    CADRE_FREE_AT_EXIT char *head = NULL;
+    CADRE_FREE_AT_EXIT char *path = object_name_of_log_head(first.objects, (struct job_id){1}, 0);
+    assert_int_equal(write_at(&first, 1, 0, "abc"), 3);
+    assert_ok(objects_get(first.objects, path, LOG_HEAD_BYTES_MAX, &head, &size, &error), &error);
+    assert_int_equal(write_at(&first, 1, 3, "def"), 6);
+    assert_int_equal(write_at(&second, 1, 6, "ghi"), 9);
+    assert_ok(objects_put(first.objects, path, head, size, &error), &error);
+    assert_stored("abcdefghi");
+    test_write(path, "cadre-log-head 1 zzz");
+    assert_stored("abcdefghi");
 }
 
 /* Both write the same attempt for a while. */
@@ -415,6 +482,9 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(one_appends_and_another_reads),
         TEST(the_next_leader_goes_on_where_it_ended), TEST(marks_come_with_the_bytes),
         TEST(what_a_replaced_one_puts_is_not_acknowledged), TEST(what_both_write_is_there_once),
+        TEST(what_is_not_listed_yet_counts),
+        TEST(a_new_attempt_begins_behind_what_is_not_listed_yet),
+        TEST(what_was_joined_is_listed_still), TEST(an_older_head_hides_nothing),
         TEST(small_objects_are_joined), TEST(what_was_joined_meanwhile_is_read),
         TEST(what_is_lost_is_left_out), TEST(the_middle_of_a_long_log_is_removed),
         TEST(each_call_fails_once), TEST(files_that_are_too_much_go),

@@ -14,6 +14,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/objects/object_cache.h"
+#include "coordinator/daemon/objects/object_names.h"
 #include "tests/lib/test.h"
 
 #define LIMIT_BYTES 1000
@@ -55,7 +56,7 @@ static struct sha256 put(const char *text, size_t size)
     struct cadre_error error = {0};
     struct sha256 hash;
     assert_ok(sha256_of(text, size, &hash, &error), &error);
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(cache, hash.bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(objects, hash.bytes);
     assert_ok(objects_put(objects, path, text, size, &error), &error);
     return hash;
 }
@@ -87,7 +88,7 @@ static void a_content_is_fetched_once(void **state)
     assert_ok(read_content(&hash, &bytes, &error), &error);
     assert_int_equal(bytes, 9);
     assert_true(has_copy(&hash));
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(cache, hash.bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(objects, hash.bytes);
     assert_int_equal(unlink(path), 0);
     assert_ok(read_content(&hash, &bytes, &error), &error);
     object_cache_drop(cache, hash.bytes);
@@ -123,7 +124,7 @@ static void one_that_is_wrong_is_no_copy(void **state)
     struct cadre_error error = {0};
     uint64_t bytes = 0;
     struct sha256 hash = put("a content", 9);
-    CADRE_FREE_AT_EXIT char *path = object_cache_path(cache, hash.bytes);
+    CADRE_FREE_AT_EXIT char *path = object_name_of_blob(objects, hash.bytes);
     test_write(path, "b content");
     assert_error(
         read_content(&hash, &bytes, &error), CADRE_DATA_LOSS, &error, "does not have its hash");

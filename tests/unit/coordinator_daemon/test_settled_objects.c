@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/contents/settled_objects.h"
 #include "tests/lib/test.h"
+#include "tests/unit/coordinator_daemon/old_list.h"
 
 static struct objects *objects;
 static struct leading leading;
@@ -30,6 +31,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    lists_go_on();
     objects_close(objects);
     free(folder);
     return 0;
@@ -87,6 +89,32 @@ static void what_arrived_in_time_does(void **state)
     assert_settled(3, 1, "x", "not answered");
 }
 
+/* A list of before: the one that was answered is found by its name. */
+static void a_list_may_be_old(void **state)
+{
+    (void)state;
+    lists_stop(objects, folder);
+    assert_settled(3, 7, "it", "it");
+    assert_settled(4, 1, "of the next leader", "it");
+    lists_go_on();
+    assert_settled(5, 1, "of a later one", "it");
+}
+
+static void what_was_copied_counts(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char *text = NULL;
+    size_t size = 0;
+    assert_error(settled_objects_get(objects, folder, &text, &size, &error), CADRE_NOT_FOUND,
+        &error, "nothing is settled");
+    assert_ok(settled_objects_put_first(objects, folder, "copied", 6, &error), &error);
+    assert_settled(1, 1, "x", "copied");
+    assert_ok(settled_objects_get(objects, folder, &text, &size, &error), &error);
+    assert_string_equal(text, "copied");
+    free(text);
+}
+
 static void other_objects_are_none(void **state)
 {
     (void)state;
@@ -116,6 +144,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_first_one_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_arrives_late_does_not, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_arrived_in_time_does, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_list_may_be_old, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_copied_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_objects_are_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_was_replaced_answers_nothing, set_up, tear_down),
     };

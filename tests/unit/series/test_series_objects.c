@@ -10,6 +10,7 @@
 #include "common/base/fault.h"
 #include "coordinator/daemon/series/series_files.h"
 #include "tests/lib/test.h"
+#include "tests/unit/coordinator_daemon/old_list.h"
 
 struct coordinator {
     struct objects *objects;
@@ -68,6 +69,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    lists_go_on();
     stop(&first);
     stop(&second);
     wire_arena_free(arena);
@@ -132,8 +134,7 @@ static void check_stored(uint64_t begin, uint64_t last)
 
 static bool count_entry(void *user, const struct storage_entry *entry)
 {
-    (void)entry;
-    ++*(size_t *)user;
+    *(size_t *)user += strstr(entry->path, "/newest") == NULL ? 1 : 0;
     return true;
 }
 
@@ -195,6 +196,36 @@ static void a_long_chain_is_made_short(void **state)
     check_stored(1, 2000);
 }
 
+/* The next leader has what was acknowledged, also where the list does not show it yet. */
+static void what_is_not_listed_yet_counts(void **state)
+{
+    (void)state;
+    assert_true(append(&first, 1, 10));
+    lists_stop(first.objects, root);
+    assert_true(append(&first, 11, 10));
+    check_stored(1, 20);
+    assert_true(append(&second, 21, 10)); /* a snapshot, and what it is made of goes */
+    assert_true(append(&second, 31, 10));
+    check_stored(1, 40);
+    lists_go_on();
+    check_stored(1, 40);
+}
+
+/* One that dropped its values from memory puts nothing over what it put before. */
+static void numbers_go_on_behind_what_is_not_listed_yet(void **state)
+{
+    (void)state;
+    lists_stop(first.objects, root);
+    assert_true(append(&first, 1, 10));
+    assert_true(append(&first, 11, 10));
+    stop(&first);
+    start(&first, 1);
+    assert_true(append(&first, 21, 10));
+    check_stored(1, 30);
+    lists_go_on();
+    check_stored(1, 30);
+}
+
 /* Each call to the store, and each to a file, fails once. */
 static void each_call_fails_once(void **state)
 {
@@ -223,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(what_is_acknowledged_is_there_again),
         TEST(the_next_leader_begins_with_a_snapshot),
         TEST(what_a_replaced_one_puts_changes_nothing), TEST(a_long_chain_is_made_short),
+        TEST(what_is_not_listed_yet_counts), TEST(numbers_go_on_behind_what_is_not_listed_yet),
         TEST(each_call_fails_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
