@@ -96,6 +96,10 @@ def test_there_and_back():
         said = copy(cluster, "--contents", place, "--copy-contents", state, status=1)
         check_in("is held by pid", said, "a copy while the coordinator runs")
         coordinator.stop()
+        settled = f"jobs/{jobs[0]}/files/0"  # what an object among a job's files is to be
+        os.makedirs(os.path.dirname(os.path.join(state, settled)))
+        with open(os.path.join(state, settled), "wb") as file:
+            file.write(b"settled")
         said = copy(cluster, "--contents", place, "--copy-contents", state, "--dry-run")
         for words in ("what=contents", "what=logs", "what=values", "what=outputs", "nothing is copied"):
             check_in(words, said, "what would be copied")
@@ -104,6 +108,8 @@ def test_there_and_back():
         check_in("next: start each coordinator with this --contents", said, "what is next")
         said = copy(cluster, "--contents", f"{place}/", "--copy-contents", f"{state}/")
         check_in("they were copied already", said, "the same once more")
+        check_equal([name for name in stored_contents.names(place) if settled in name],
+                    [f"{settled}/{'0' * 16}-{'0' * 16}", f"{settled}/newest"], "what is settled, in the store")
 
         refused(cluster, f"were copied to {place}")
         shutil.rmtree(f"{state}/blobs")
@@ -118,6 +124,7 @@ def test_there_and_back():
 
         said = copy(cluster, "--copy-contents", place)
         check_in("next: start the coordinator without --contents", said, "what is next")
+        check_equal(content_of(os.path.join(state, settled)), b"settled", "what is settled, in the folder again")
         refused(cluster, f"were copied to {state}")
         start_with(cluster, None)
         check(everything(cluster, jobs) == before, "the folder shows something else")

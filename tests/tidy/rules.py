@@ -114,6 +114,7 @@ LAYERS = {
                                           "coordinator/daemon/traces/"],
     "coordinator/daemon/moving/": WIRE + ["common/rpc/", "common/storage/storage.h", "coordinator/engine/engine.h",
                                           "coordinator/daemon/base/", "coordinator/daemon/contents/artifacts.h",
+                                          "coordinator/daemon/contents/settled_objects.h",
                                           "coordinator/daemon/logs/log_copies.h",
                                           "coordinator/daemon/logs/log_copy_files.h",
                                           "coordinator/daemon/logs/log_upload.h", "coordinator/daemon/moving/",

@@ -72,7 +72,7 @@ static cadre_status read_newest(
     return CADRE_OK;
 }
 
-static cadre_status put_below(struct objects *objects, const char *folder, const char *name,
+static cadre_status put_beneath(struct objects *objects, const char *folder, const char *name,
     const void *bytes, size_t size, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = storage_join(folder, name);
@@ -93,7 +93,7 @@ static cadre_status find_highest(struct objects *objects, const char *folder,
     return CADRE_OK;
 }
 
-static cadre_status get_below(struct objects *objects, const char *folder, const char *name,
+static cadre_status get_beneath(struct objects *objects, const char *folder, const char *name,
     char **ret_settled, size_t *ret_size, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = storage_join(folder, name);
@@ -109,12 +109,12 @@ static cadre_status look_or_put(struct objects *objects, const struct settled_pu
     CADRE_TRY(find_highest(objects, put->folder, name, newest, error));
     if (name[0] == '\0') {
         make_name(put->term, put->number, name);
-        CADRE_TRY(put_below(objects, put->folder, name, put->bytes, put->size, error));
+        CADRE_TRY(put_beneath(objects, put->folder, name, put->bytes, put->size, error));
     }
     if (strcmp(newest, name) != 0) {
-        CADRE_TRY(put_below(objects, put->folder, NEWEST, name, strlen(name), error));
+        CADRE_TRY(put_beneath(objects, put->folder, NEWEST, name, strlen(name), error));
     }
-    return get_below(objects, put->folder, name, ret_settled, ret_size, error);
+    return get_beneath(objects, put->folder, name, ret_settled, ret_size, error);
 }
 
 cadre_status settled_objects_get(struct objects *objects, const char *folder, char **ret_settled,
@@ -124,7 +124,7 @@ cadre_status settled_objects_get(struct objects *objects, const char *folder, ch
     char newest[NAME_BYTES];
     CADRE_TRY(find_highest(objects, folder, name, newest, error));
     return name[0] != '\0'
-               ? get_below(objects, folder, name, ret_settled, ret_size, error)
+               ? get_beneath(objects, folder, name, ret_settled, ret_size, error)
                : cadre_error_set(error, CADRE_NOT_FOUND, "nothing is settled in %s", folder);
 }
 
@@ -133,8 +133,8 @@ cadre_status settled_objects_put_first(struct objects *objects, const char *fold
 {
     char name[NAME_BYTES];
     make_name(0, 0, name);
-    CADRE_TRY(put_below(objects, folder, name, bytes, size, error));
-    return put_below(objects, folder, NEWEST, name, strlen(name), error);
+    CADRE_TRY(put_beneath(objects, folder, name, bytes, size, error));
+    return put_beneath(objects, folder, NEWEST, name, strlen(name), error);
 }
 
 cadre_status settled_objects_settle(struct objects *objects, const struct leading *leading,

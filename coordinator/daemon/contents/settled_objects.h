@@ -27,7 +27,7 @@ struct settled_put {
 cadre_status settled_objects_settle(struct objects *objects, const struct leading *leading,
     const struct settled_put *put, char **ret_settled, size_t *ret_size, struct cadre_error *error);
 
-/* What counts below the folder, likewise the caller's. NOT_FOUND: nothing is settled. */
+/* What counts beneath the folder, likewise the caller's. NOT_FOUND: nothing is settled. */
 cadre_status settled_objects_get(struct objects *objects, const char *folder, char **ret_settled,
     size_t *ret_size, struct cadre_error *error);
 /* Of contents that are copied to there: before all that a coordinator puts. */
