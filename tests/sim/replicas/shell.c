@@ -135,11 +135,13 @@ static void take_answer(struct sim *sim, uint32_t at, uint64_t without)
             replica->widened_us = replica_boot_us(sim, replica) + sim->scenario.log_lease_us;
         }
     }
-    struct log_entry entries[READ_ENTRIES];
-    for (uint32_t i = 0; i < request->read.entry_count && request->is_read; i++) {
+    struct log_entry entries[READ_ENTRIES]; /* the request's may be used again in the step */
+    bool has_read = request->is_read && without == 0;
+    CADRE_ASSERT(!has_read || request->read.entry_count <= READ_ENTRIES);
+    for (uint32_t i = 0; has_read && i < request->read.entry_count; i++) {
         entries[i] = request->entries[i];
     }
-    event.read.entries = request->is_read && without == 0 ? entries : event.read.entries;
+    event.read.entries = has_read ? entries : event.read.entries;
     replica_event(sim, r, &event);
 }
 
