@@ -50,7 +50,21 @@ def submit_raw(cluster, content, files, **fields):
     return cluster.client.jobs.Submit(spec).id
 
 
-class Site:
+class Served:
+    """Its `server`, of http.server, serves while this is entered."""
+
+    server = None
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Site(Served):
     """A server of one file. `tls`: a folder with cert.pem and key.pem; `moved`: a path below this redirects there."""
 
     def __init__(self, content, tls=None, moved=None):
@@ -92,14 +106,6 @@ class Site:
                                                      do_handshake_on_connect=False)
         self.host = f"127.0.0.1:{self.server.server_port}"
         self.url = f"{'https' if tls else 'http'}://{self.host}"
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *error):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 class Quiet(http.server.ThreadingHTTPServer):

@@ -5,12 +5,11 @@ import contextlib
 import datetime
 import http.server
 import json
-import threading
 
 from client import FAILED, SUCCEEDED
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER
-from stored_files import object_file, submit_raw
+from stored_files import Served, object_file, submit_raw
 from testing import check, check_equal, check_in, run
 
 from chosen import chosen_store, environment_of, fresh_bucket  # its folder is added by stored_files
@@ -21,7 +20,7 @@ ROLES = "/latest/meta-data/iam/security-credentials/"
 SESSION = "session-of-the-instance"
 
 
-class Service:
+class Service(Served):
     """A container's agent at /agent, and the metadata of an instance: both give the writer's keys."""
 
     def __init__(self):
@@ -55,14 +54,6 @@ class Service:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *error):
-        self.server.shutdown()
-        self.server.server_close()
 
     def of_agent(self):
         return {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.url}/agent",

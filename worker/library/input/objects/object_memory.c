@@ -20,8 +20,6 @@
 #define LIMIT_MIB_MAX ((uint64_t)1 << 20)
 #define LIMIT_MIB_MIN 8
 
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
-
 pthread_mutex_t object_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t object_changed = PTHREAD_COND_INITIALIZER;
 
