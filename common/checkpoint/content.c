@@ -48,8 +48,8 @@ static bool parse_hash(const json_t *object, uint8_t ret_hash[LIMIT_SHA256_BYTES
     return true;
 }
 
-static cadre_status parse_file(
-    const json_t *root, struct checkpoint_content *content, struct cadre_error *error)
+static cadre_status parse_file(const json_t *root, uint64_t version,
+    struct checkpoint_content *content, struct cadre_error *error)
 {
     const json_t *file = json_object_get(root, "file");
     const char *name = json_string_value(json_object_get(file, "name"));
@@ -64,9 +64,10 @@ static cadre_status parse_file(
         return checkpoint_content_malformed(error, "\"file\" has no \"bytes\" that can be");
     }
     content->has_file_hash = json_object_get(file, "sha256") != NULL;
-    return !content->has_file_hash || parse_hash(file, content->file_sha256)
+    bool may_lack = !content->has_file_hash && version > CHECKPOINT_VERSION_OLDEST;
+    return may_lack || parse_hash(file, content->file_sha256)
                ? CADRE_OK
-               : checkpoint_content_malformed(error, "\"sha256\" of \"file\" has no 64 digits");
+               : checkpoint_content_malformed(error, "\"file\" has no \"sha256\" of 64 digits");
 }
 
 static cadre_status parse_blocks(
@@ -119,7 +120,7 @@ static cadre_status checkpoint_content_take(
         content->position >= LIMIT_POSITION) {
         return checkpoint_content_malformed(error, "\"position\" is no count of steps");
     }
-    CADRE_TRY(parse_file(root, content, error));
+    CADRE_TRY(parse_file(root, version, content, error));
     return parse_blocks(root, content, error);
 }
 

@@ -89,6 +89,7 @@ static void what_is_malformed_is_refused(void **state)
         {HEAD FILE_OF("c", "\"x\"") "\"blocks\":[]}", "\"bytes\""},
         {HEAD FILE_OF("c", "\"99999999999999999999999\"") "\"blocks\":[]}", "\"bytes\""},
         {HEAD "\"file\":{\"name\":\"c\",\"bytes\":0,\"sha256\":\"00\"}}", "sha256"},
+        {HEAD "\"file\":{\"name\":\"c\",\"bytes\":0},\"blocks\":[]}", "no \"sha256\""},
         {HEAD FILE_OF("c", "0") "\"blocks\":3}", "no list"},
         {HEAD FILE_OF("c", "1") "\"blocks\":[]}", "as long"},
         {HEAD FILE_OF("c", "1") "\"blocks\":[" BLOCK("0", "2") "]}", "as long"},
