@@ -199,7 +199,7 @@ def test_programs_that_find_each_other():
         second.communicate()
         said = finish(first, 1)
         check_in("ABORTED", said, "what the first gets")
-        check_in("rank 1", said, "what the first gets")
+        check("rank 1" in said or "task 1" in said, f"what the first gets: {said}")  # of whom sees it first
 
 
 if __name__ == "__main__":

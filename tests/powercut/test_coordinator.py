@@ -59,7 +59,7 @@ class History:
         return job
 
     def running(self, job):
-        info = self.client.wait_running(job)
+        info = self.client.watch_until(job, lambda info: info.generation, "its first generation")  # or it has ended
         self.recording.promise("generation", job=job, generation=info.generation)
 
     def ended(self, job, state):
