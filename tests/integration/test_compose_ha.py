@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What deploy/compose/up --ha starts, without docker: the services of its compose files as processes of this host, each
-at a loopback address of its own, with folders in place of volumes. And `up` with a stand-in for docker."""
+at a loopback address of its own, with folders in place of volumes. And `up` with a stand-in for docker. The test of the
+store needs one that is installed."""
 import getpass
 import json
 import os
@@ -14,20 +15,21 @@ import tempfile
 
 from cluster import clean_environment, program
 from etcds import need_etcd
+import stored_contents
 from testing import HANG_S, check, check_equal, check_in, run, skip, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEPLOY = os.path.normpath(os.path.join(HERE, "../../deploy"))
-FILES = [f"{DEPLOY}/compose/{name}.yml" for name in ("docker-compose", "high-availability")]
+FILES = ("docker-compose", "high-availability")
 WORKERS = 2
 
 
-def load(path):
+def load(name):
     try:
         import yaml
     except ImportError:
         skip("there is no PyYAML: apt-get install python3-yaml")
-    with open(path, encoding="utf-8") as file:
+    with open(f"{DEPLOY}/compose/{name}.yml", encoding="utf-8") as file:
         return yaml.safe_load(file)
 
 
@@ -45,22 +47,25 @@ def merged(base, more):
     return result
 
 
-def both():
-    """Services and volumes of the two files together."""
-    first, second = (load(path) for path in FILES)
-    services = dict(first["services"])
-    for name, service in second["services"].items():
-        services[name] = merged(services.get(name, {}), service)
-    return services, {**first["volumes"], **second["volumes"]}
+def together(*names):
+    """Services and volumes of the files."""
+    services, volumes = {}, {}
+    for content in (load(name) for name in names):
+        for name, service in content["services"].items():
+            services[name] = merged(services.get(name, {}), service)
+        volumes |= content.get("volumes", {})
+    return services, volumes
 
 
 class Containers:
     """Processes in place of containers."""
 
-    def __init__(self):
+    def __init__(self, *overrides, **shell):
+        """`shell`: the environment in which compose runs."""
         self.folder = tempfile.mkdtemp(prefix="cadre-test-")
         os.chmod(self.folder, 0o711)
-        self.services, volumes = both()
+        self.services, volumes = together(*FILES, *overrides)
+        self.shell = shell
         net = f"127.{random.randint(1, 254)}.{random.randint(0, 255)}"
         hosts = [name for name in self.services if name.startswith(("coordinator", "etcd-"))]
         self.hosts = {name: f"{net}.{number}" for number, name in enumerate(hosts, 1)}
@@ -101,7 +106,8 @@ class Containers:
 
     def here(self, text, name, places):
         """What a container of this service is given, for a process of this host."""
-        text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", str(text)).replace("$$", "$")
+        text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", str(text))
+        text = re.sub(r"\$\{(\w+):\?[^}]*\}", lambda match: self.shell[match[1]], text).replace("$$", "$")
         for place in sorted(places, key=len, reverse=True):
             text = re.sub(re.escape(place) + r"(?![\w-])", "@" + str(sorted(places).index(place)) + "@", text)
         for number, place in enumerate(sorted(places)):
@@ -131,7 +137,10 @@ class Containers:
         if argv[0].startswith("/usr/libexec/cadre/"):
             argv[0] = self.script(argv[0], container, places)
         environment = clean_environment() | {
-            key: self.here(value, name, places) for key, value in service.get("environment", {}).items()}
+            key: self.here(value, name, places) for key, value in service.get("environment", {}).items()
+            if value is not None}
+        environment |= {key: self.shell[key] for key, value in service.get("environment", {}).items()
+                        if value is None and key in self.shell}
         if name == "worker":
             environment["CADRE_WORKER_HTTP"] = "127.0.0.1:0"
         environment["PATH"] = f"{os.path.dirname(program('cadre'))}:{os.environ['PATH']}"
@@ -190,7 +199,7 @@ def test_the_services():
 
 
 def test_what_the_files_name_is_there():
-    services, volumes = both()
+    services, volumes = together(*FILES)
     for name, service in services.items():
         for volume in service.get("volumes", []):
             check(":" not in volume or volume.split(":")[0] in volumes, f"{name} mounts {volume}")
@@ -273,6 +282,35 @@ def test_a_cluster_stays_what_it_is():
             check_equal(status, 1, f"status, and {said}")
             check_in(text, said, "the sentence")
             check(not os.path.exists(f"{docker.folder}/built"), "an image is made")
+
+
+def test_contents_in_a_store():
+    """A leader is killed and loses its volume: the next one has what the job left."""
+    need_etcd()
+    place = stored_contents.fresh_place()
+    with Containers("object-contents", CADRE_CONTENTS=place, **stored_contents.variables()) as containers:
+        check_equal(containers.start("pki").wait(HANG_S), 0, "the certificates are made")
+        for name in containers.hosts:
+            containers.start(name)
+        containers.start("worker")
+        leader = containers.leader()
+        wait_for("the worker is ready", lambda: [
+            one["state"] for one in json.loads(containers.client("workers", "--json", status=None)).get("workers", [])
+        ] == ["ready"])
+        leaves = f"{containers.folder}/leaves"
+        with open(leaves, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho found > \"$CADRE_OUTPUT_DIR/left\"\n")
+        os.chmod(leaves, 0o755)
+        containers.client("submit", leaves)
+        containers.processes[leader].kill()
+        containers.processes[leader].wait()
+        shutil.rmtree(f"{containers.folder}/{leader}", ignore_errors=True)
+        containers.leader(but=leader)
+        containers.client("get", "1", "--output", f"{containers.folder}/got")
+        with open(f"{containers.folder}/got/0/left", encoding="utf-8") as file:
+            check_equal(file.read(), "found\n", "what the job left")
+        check(not os.listdir(f"{containers.folder}/contents"), "the volume of contents is used")
+        check(stored_contents.names(place), "nothing is in the store")
 
 
 if __name__ == "__main__":
