@@ -154,6 +154,7 @@ def test_outputs_go_to_the_store():
             check_in(place, cluster.cadre(*arguments, status=status, cwd=cluster.folder).stderr.decode(), arguments)
         said = cluster.cadre("get", "1", "0/large", status=1, cwd=cluster.folder).stderr.decode()
         check_in("at s3://runs/all of them/1; fetch it from there", said, "what get says of one of them")
+        check(not os.path.exists(f"{cluster.folder}/job-1"), "a folder without files was left")
         check_in("outputs     s3://runs/all of them/1", cluster.cadre("job", "1").stdout.decode(), "what job shows")
 
 
