@@ -5,6 +5,8 @@ import hashlib
 import os
 import signal
 
+import grpc
+
 from client import FAILED, SUCCEEDED, job_file, jobs_pb2
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, LEARNER, Gate, kill_all, learner
@@ -122,17 +124,18 @@ def test_files_that_cannot_be_had():
         without = [item for item in environment_of() if "_KEY" not in item]
         said = Submitter(cluster, SUMS, without).submit("--file", "s3://refusing/object", status=126)[1]
         check_in("what version s3://refusing/object has is not known here", said, "a submitter without credentials")
-        for url, environment, words in (
-                ("s3://refusing/nothing", environment_of(), "s3://refusing/nothing"),
-                ("s3://refusing/object", environment_of(user=reader), "s3://refusing/object"),
-                ("s3://refusing/object", wrong, "s3://refusing/object"),
-                ("s3://refusing/object", [], "s3://refusing/object")):
+        for url, environment, code in (
+                ("s3://refusing/nothing", environment_of(), grpc.StatusCode.NOT_FOUND),
+                ("s3://refusing/object", environment_of(user=reader), grpc.StatusCode.PERMISSION_DENIED),
+                ("s3://refusing/object", wrong, grpc.StatusCode.UNAUTHENTICATED),
+                ("s3://refusing/object", [], grpc.StatusCode.UNAUTHENTICATED)):
             without = [*environment, "AWS_EC2_METADATA_DISABLED=true"]
             job = submit_raw(cluster, SUMS, [object_file("name", url)], environment=without)
             end = cluster.client.wait(job)
             check_equal(end.state, FAILED, f"a job with {url}")
             check_in("file name: ", end.message, "which file")
-            check_in(words, end.message, "which object")
+            check_in(url, end.message, "which object")
+            check_equal(end.code, code.value[0], f"the code of a job whose end says: {end.message}")
 
 
 def test_outputs_go_to_the_store():
@@ -164,13 +167,15 @@ def test_places_that_cannot_be_written():
     reader = chosen_store().reader
     waits = script('while [ ! -e "$1" ]; do sleep 0.1; done; cd "$CADRE_OUTPUT_DIR"; echo a > a; echo b > b')
     with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
-        for folder, environment, words in (("s3://leaving/x", environment_of(user=reader), "s3:PutObject"),
-                                           ("s3://no-such-bucket/x", environment_of(), "no-such-bucket")):
+        for folder, environment, words, code in (
+                ("s3://leaving/x", environment_of(user=reader), "s3:PutObject", grpc.StatusCode.PERMISSION_DENIED),
+                ("s3://no-such-bucket/x", environment_of(), "no-such-bucket", grpc.StatusCode.NOT_FOUND)):
             job = submit_raw(cluster, waits, [], outputs_folder=folder, environment=environment, max_restarts=0)
             end = cluster.client.wait(job)
             check_equal(end.state, FAILED, f"a job with {folder}")
             check_in("what the task leaves could not be written", end.message, "why")
             check_in(words, end.message, "why exactly")
+            check_equal(end.code, code.value[0], f"the code of a job whose end says: {end.message}")
         gate = os.path.join(cluster.folder, "gate")
         job = submit_raw(cluster, waits, [], outputs_folder="s3://leaving/x", arguments=[gate])
         cluster.client.wait_running(job)
