@@ -138,6 +138,29 @@ def test_files_that_cannot_be_had():
             check_equal(end.code, code.value[0], f"the code of a job whose end says: {end.message}")
 
 
+def test_a_pattern_is_of_local_files():
+    """A key may have a star, and is found by it; one that is not there was meant as a pattern, which is said."""
+    bucket = fresh_bucket("stars")
+    bucket.put("set/part-1", b"first")
+    with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
+        submitter = Submitter(cluster, script('cat "$1"'))
+        for key in ("set/*", "set/part-?", "set/part-[12]"):
+            said = submitter.submit("--file", f"s3://stars/{key}", status=2)[1]
+            check_in(f"s3://stars/{key}", said, "which key")
+            check_in("a pattern stands for files of this machine only: give a --file for each object", said,
+                     "what to do")
+            said = submitter.submit("--file", f"s3://stars/{key}:data/", status=2)[1]
+            check_in("a pattern stands for files of this machine only", said, f"{key} beneath a name")
+        said = submitter.submit("--file", "s3://stars/set/part-2", status=1)[1]
+        check("pattern" not in said, f"of a plain key: {said}")
+        check_equal(len(cluster.client.jobs.List(jobs_pb2.ListJobsRequest()).jobs), 0, "jobs")
+        for key, name in (("set/*", "*"), ("set/part-[12]", "part-[12]")):
+            bucket.put(key, key.encode())
+            job = submitter.detach("--file", f"s3://stars/{key}", arguments=[name])
+            check_equal(cluster.client.wait(job).state, SUCCEEDED, f"a job with the object {key}")
+            check_equal(cluster.client.log(job), key.encode(), "what it read")
+
+
 def test_outputs_go_to_the_store():
     """A quota of the coordinator does not count them."""
     bucket = fresh_bucket("runs")
