@@ -94,6 +94,7 @@ struct agent_task_started {
 struct agent_task_gone {
     struct task_ref task;
     struct task_exit exit;
+    cadre_status cause; /* why it never started; OK: it did, or a daemon of before does not say */
     uint64_t damaged_step; /* the checkpoint that it was to go on from is damaged in its folder, see
                             * exit.text; 0: it was not read, or is whole */
 };

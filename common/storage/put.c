@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
+#include "common/pure/assert.h"
 #include "common/storage/client.h"
 #include "common/storage/files.h"
 #include "common/storage/s3/run.h"
@@ -30,12 +31,10 @@ static struct s3_ask ask_of(const char *path, const struct storage_location *loc
 }
 
 static cadre_status put_whole(struct s3_session *session, struct s3_ask *ask, const void *bytes,
-    size_t size, struct cadre_error *error)
+    size_t size, const struct sha256 *hash, struct cadre_error *error)
 {
-    struct sha256 hash;
     char hex[SHA256_HEX_BYTES];
-    CADRE_TRY(sha256_of(bytes, size, &hash, error));
-    sha256_hex(&hash, hex);
+    sha256_hex(hash, hex);
     ask->body = bytes;
     ask->body_bytes = size;
     ask->body_sha256 = hex;
@@ -62,11 +61,13 @@ static cadre_status put_in_pieces(struct storage_client *client, const char *pat
     return storage_upload_finish(upload, count, error);
 }
 
-cadre_status storage_put(struct storage_client *client, const char *path, const void *bytes,
-    size_t size, struct cadre_error *error)
+/* `hash` NULL: it is not known. */
+static cadre_status put(struct storage_client *client, const char *path, const void *bytes,
+    size_t size, const struct sha256 *hash, struct cadre_error *error)
 {
     struct storage_location location;
     struct s3_session *session = NULL;
+    struct sha256 own;
     CADRE_TRY(storage_client_locate(client, path, false, &location, &session, error));
     if (location.kind == STORAGE_FILE) {
         return files_put(path, bytes, size, NULL, error);
@@ -77,8 +78,24 @@ cadre_status storage_put(struct storage_client *client, const char *path, const 
     if (size > WHOLE_BYTES_MAX) {
         return put_in_pieces(client, path, bytes, size, error);
     }
+    if (hash == NULL) {
+        CADRE_TRY(sha256_of(bytes, size, &own, error));
+    }
     struct s3_ask ask = ask_of(path, &location, S3_PUT_OBJECT, "PUT");
-    return put_whole(session, &ask, bytes, size, error);
+    return put_whole(session, &ask, bytes, size, hash != NULL ? hash : &own, error);
+}
+
+cadre_status storage_put(struct storage_client *client, const char *path, const void *bytes,
+    size_t size, struct cadre_error *error)
+{
+    return put(client, path, bytes, size, NULL, error);
+}
+
+cadre_status storage_put_hashed(struct storage_client *client, const char *path, const void *bytes,
+    size_t size, const struct sha256 *hash, struct cadre_error *error)
+{
+    CADRE_ASSERT(size <= WHOLE_BYTES_MAX);
+    return put(client, path, bytes, size, hash, error);
 }
 
 /* --- unless it is there --- */
@@ -119,18 +136,20 @@ cadre_status storage_put_if_absent(struct storage_client *client, const char *pa
     if (size > WHOLE_BYTES_MAX) { /* parts have no condition */
         return put_in_pieces(client, path, bytes, size, error);
     }
+    struct sha256 hash;
+    CADRE_TRY(sha256_of(bytes, size, &hash, error));
     static const struct s3_pair none = {"If-None-Match", "*"};
     struct s3_ask ask = ask_of(path, &location, S3_PUT_OBJECT, "PUT");
     ask.headers = &none;
     ask.header_count = 1;
-    cadre_status status = put_whole(session, &ask, bytes, size, error);
+    cadre_status status = put_whole(session, &ask, bytes, size, &hash, error);
     if (status == CADRE_ALREADY_EXISTS) {
         *ret_was_there = true;
         return CADRE_OK;
     }
     if (status != CADRE_OK && strcmp(ask.code, "NotImplemented") == 0) {
         struct s3_ask plain = ask_of(path, &location, S3_PUT_OBJECT, "PUT");
-        status = put_whole(session, &plain, bytes, size, error);
+        status = put_whole(session, &plain, bytes, size, &hash, error);
     }
     return status;
 }

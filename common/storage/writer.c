@@ -57,19 +57,22 @@ static struct buffer *buffer_in(struct storage_writer *writer, enum buffer_state
     return NULL;
 }
 
-static cadre_status see_part(struct storage_writer *writer, const struct buffer *buffer,
-    const struct sha256 *hash, struct cadre_error *error)
+/* Shows the part to who watches. *ret_hash: of its bytes. */
+static cadre_status see_part(const struct storage_writer *writer, const struct buffer *buffer,
+    struct sha256 *ret_hash, struct cadre_error *error)
 {
-    return writer->seen == NULL ? CADRE_OK
-                                : writer->seen(writer->user, buffer->offset, buffer->bytes,
-                                      buffer->size, hash, error);
+    CADRE_TRY(sha256_of(buffer->bytes, buffer->size, ret_hash, error));
+    return writer->seen(writer->user, buffer->offset, buffer->bytes, buffer->size, ret_hash, error);
 }
 
 static cadre_status send_part(
     struct storage_writer *writer, const struct buffer *buffer, struct cadre_error *error)
 {
     struct sha256 hash;
-    CADRE_TRY(sha256_of(buffer->bytes, buffer->size, &hash, error));
+    if (writer->seen == NULL) {
+        return storage_upload_part(
+            writer->upload, buffer->number, buffer->bytes, buffer->size, error);
+    }
     CADRE_TRY(see_part(writer, buffer, &hash, error));
     return storage_upload_hashed(
         writer->upload, buffer->number, buffer->bytes, buffer->size, &hash, error);
@@ -284,13 +287,15 @@ static cadre_status send_rest(struct storage_writer *writer, struct cadre_error 
 static cadre_status put_only(struct storage_writer *writer, struct cadre_error *error)
 {
     const struct buffer *only = writer->filling;
-    if (only != NULL && writer->seen != NULL) {
-        struct sha256 hash;
-        CADRE_TRY(sha256_of(only->bytes, only->size, &hash, error));
-        CADRE_TRY(see_part(writer, only, &hash, error));
+    struct sha256 hash;
+    if (only == NULL) {
+        return storage_put(writer->client, writer->path, "", 0, error);
     }
-    return storage_put(writer->client, writer->path, only != NULL ? only->bytes : "",
-        only != NULL ? only->size : 0, error);
+    if (writer->seen == NULL) {
+        return storage_put(writer->client, writer->path, only->bytes, only->size, error);
+    }
+    CADRE_TRY(see_part(writer, only, &hash, error));
+    return storage_put_hashed(writer->client, writer->path, only->bytes, only->size, &hash, error);
 }
 
 cadre_status storage_writer_finish(struct storage_writer *writer, struct cadre_error *error)

@@ -79,6 +79,7 @@ ROWS(AgentTaskGone) = {
     MESSAGE(AgentTaskGone, task, TaskRef),
     MESSAGE(AgentTaskGone, exit, TaskExit),
     COPY(AgentTaskGone, damaged_step),
+    SIGNED(AgentTaskGone, cause, CADRE_OK, CADRE_UNAUTHENTICATED),
 };
 static TABLE(AgentTaskGone, agent_task_gone);
 

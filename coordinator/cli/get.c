@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre get`: lists or fetches the files that a job's tasks left, and its checkpoints. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/files.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/get_stored.h"
 #include "coordinator/cli/hints.h"
@@ -65,8 +61,7 @@ struct fetch {
     const struct stored_outputs *stored; /* and its list, of all outputs */
     const char *path;                    /* that is fetched */
     int fd;                              /* what it is written to */
-    const char *folder;
-    int root_fd;
+    struct output_folder folder;
     bool force;
     size_t count;         /* of files that are there */
     size_t files;         /* of those that are wanted; 0: their sizes are not known */
@@ -164,7 +159,7 @@ static int fetch_one(struct fetch *fetch, const char *path)
     struct output_file output_file;
     struct cadre_error error = {0};
     struct stat file = {0};
-    if (output_file_open(fetch->root_fd, local, fetch->force, &output_file, &error) != CADRE_OK) {
+    if (output_file_open(fetch->folder.fd, local, fetch->force, &output_file, &error) != CADRE_OK) {
         return get_fail(fetch, &error);
     }
     int code = fetch_content(fetch, path, output_file.fd);
@@ -173,7 +168,7 @@ static int fetch_one(struct fetch *fetch, const char *path)
         output_file_commit(&output_file, local, fetch->force, &error) != CADRE_OK) {
         code = get_fail(fetch, &error);
     } else if (code == CLI_DONE) {
-        printf("%s/", fetch->folder);
+        printf("%s/", fetch->folder.path);
         terminal_print(stdout, local);
         putchar('\n');
         fetch->count++;
@@ -240,20 +235,6 @@ static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const c
     return code;
 }
 
-static int open_root(struct fetch *fetch)
-{
-    struct cadre_error error = {0};
-    if (folder_make(fetch->folder, 0755, &error) != CADRE_OK) {
-        return get_fail(fetch, &error);
-    }
-    fetch->root_fd = open(fetch->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fetch->root_fd < 0) {
-        cadre_error_errno(&error, errno, "cannot open the folder %s", fetch->folder);
-        return get_fail(fetch, &error);
-    }
-    return CLI_DONE;
-}
-
 static int list_outputs(const struct fetch *fetch, bool json)
 {
     const struct text_style text_style = terminal_style_of(stdout);
@@ -273,14 +254,14 @@ static int get_outputs(const struct invocation *invocation, cadre_client *client
 {
     const struct get_options *options = invocation->values;
     const cadre_output_list *list = &stored->list;
+    struct cadre_error error = {0};
     char folder[32];
     snprintf(folder, sizeof folder, "job-%" PRIu64, job);
     struct fetch fetch = {.invocation = invocation,
         .client = client,
         .job = job,
         .stored = stored,
-        .folder = options->folder != NULL ? options->folder : folder,
-        .root_fd = -1,
+        .folder = {.fd = -1},
         .force = options->force};
     int code = CLI_DONE;
     if (options->list) {
@@ -291,12 +272,12 @@ static int get_outputs(const struct invocation *invocation, cadre_client *client
     } else if (list->count == 0 && wanted == NULL) {
         code = fetch_all(&fetch, list, wanted); /* prints that, and makes no folder */
     } else {
-        code = open_root(&fetch);
-        code = code == CLI_DONE ? fetch_all(&fetch, list, wanted) : code;
+        const char *path = options->folder != NULL ? options->folder : folder;
+        code = output_folder_open(path, &fetch.folder, &error) == CADRE_OK
+                   ? fetch_all(&fetch, list, wanted)
+                   : get_fail(&fetch, &error);
     }
-    if (fetch.root_fd >= 0) {
-        close(fetch.root_fd);
-    }
+    output_folder_close(&fetch.folder);
     return code;
 }
 

@@ -55,10 +55,24 @@ static bool is_final(cadre_status status, const struct environment_list *environ
            (is_refused && has_credentials(environment));
 }
 
+/* An object of that very name comes first, as with files; there are no patterns behind it. */
+static cadre_status explain(const char *path, struct cadre_error *error)
+{
+    struct cadre_error missing = *error;
+    if (error->code != CADRE_NOT_FOUND || strcspn(path, "*?[") >= object_url_shown(path)) {
+        return error->code;
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%s; a pattern stands for files of this machine only: give a --file for each object",
+        missing.text);
+}
+
 static cadre_status look(struct storage_client *client, cadre_file *file, struct cadre_error *error)
 {
     struct storage_object *object = NULL;
-    CADRE_TRY(storage_open(client, file->path, &object, error));
+    if (storage_open(client, file->path, &object, error) != CADRE_OK) {
+        return explain(file->path, error);
+    }
     const struct storage_info *info = storage_info_of(object);
     file->version = strdup(info->version);
     file->size_bytes = info->bytes;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,32 +12,121 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 
-/* Opens the folder `name` of `parent_fd`, made when it is not there; closes the parent. */
-static int step_into(int parent_fd, const char *name)
+/* Leaves what is before the last folder of the path. */
+static void cut_last(char *path)
 {
-    int fd = -1;
-    if (mkdirat(parent_fd, name, 0755) == 0 || errno == EEXIST) {
-        fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char *end = path + strlen(path);
+    while (end > path && end[-1] == '/') {
+        end--;
     }
-    int reason = errno;
-    close(parent_fd);
-    errno = reason;
-    return fd;
+    while (end > path && end[-1] != '/') {
+        end--;
+    }
+    *end = '\0';
 }
 
-/* The folder of `path` below the root; its last part is copied to ret_name. */
-static int open_folder(int root_fd, const char *path, char ret_name[256])
+/* How many of the folders in `path`, counted from its end, are not there. */
+static size_t missing_folders(const char *path)
 {
-    int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
-    const char *slash;
-    while (fd >= 0 && (slash = strchr(path, '/')) != NULL) {
-        char part[FILE_NAME_PART_BYTES_MAX + 1];
-        snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
-        fd = step_into(fd, part);
-        path = slash + 1;
+    char part[PATH_MAX];
+    size_t count = 0;
+    struct stat status;
+    snprintf(part, sizeof part, "%s", path);
+    while (part[0] != '\0' && stat(part, &status) != 0 && errno == ENOENT) {
+        count++;
+        cut_last(part);
     }
-    snprintf(ret_name, 256, "%s", path);
-    return fd;
+    return count;
+}
+
+cadre_status output_folder_open(
+    const char *path, struct output_folder *ret_folder, struct cadre_error *error)
+{
+    *ret_folder = (struct output_folder){.path = path, .fd = -1};
+    ret_folder->made = missing_folders(path);
+    cadre_status code = folder_make(path, 0755, error);
+    if (code == CADRE_OK) {
+        ret_folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        code = ret_folder->fd >= 0
+                   ? CADRE_OK
+                   : cadre_error_errno(error, errno, "cannot open the folder %s", path);
+    }
+    if (code != CADRE_OK) {
+        output_folder_close(ret_folder);
+    }
+    return code;
+}
+
+void output_folder_close(struct output_folder *folder)
+{
+    char part[PATH_MAX];
+    if (folder->fd >= 0) {
+        close(folder->fd);
+    }
+    snprintf(part, sizeof part, "%s", folder->made > 0 ? folder->path : "");
+    for (size_t i = 0; i < folder->made; i++) {
+        (void)rmdir(part); /* one with something in it stays, and so do those above it */
+        cut_last(part);
+    }
+    *folder = (struct output_folder){.fd = -1};
+}
+
+/* Goes into the folder `name`, made when it is not there. False: errno says why it stays. */
+static bool step_into(struct output_file *file, const char *name)
+{
+    bool made = mkdirat(file->folder_fd, name, 0755) == 0;
+    if (!made && errno != EEXIST) {
+        return false;
+    }
+    int fd = openat(file->folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int reason = errno;
+    if (fd < 0) {
+        if (made) {
+            (void)unlinkat(file->folder_fd, name, AT_REMOVEDIR);
+        }
+        errno = reason;
+        return false;
+    }
+    close(file->folder_fd);
+    file->folder_fd = fd;
+    file->made = made ? file->made + 1 : 0;
+    return true;
+}
+
+/* Goes into the folder of `path` below the root, as far as errno does not say why not. */
+static bool enter_folder(struct output_file *file, int root_fd, const char *path)
+{
+    file->folder_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
+    bool good = file->folder_fd >= 0;
+    const char *name = path;
+    const char *slash;
+    while (good && (slash = strchr(name, '/')) != NULL) {
+        char part[FILE_NAME_PART_BYTES_MAX + 1];
+        snprintf(part, sizeof part, "%.*s", (int)(slash - name), name);
+        good = step_into(file, part);
+        if (good) {
+            snprintf(file->folder, sizeof file->folder, "%.*s", (int)(slash - path), path);
+            name = slash + 1;
+        }
+    }
+    snprintf(file->name, sizeof file->name, "%s", name);
+    return good;
+}
+
+/* Goes out of the folder and removes it. False: something else is in it by now. No name is looked
+ * up but in the folder that holds it, so no symbolic link leads elsewhere. */
+static bool step_out(struct output_file *file)
+{
+    char *slash = strrchr(file->folder, '/');
+    int fd = openat(file->folder_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    close(file->folder_fd);
+    file->folder_fd = fd;
+    bool removed = unlinkat(fd, slash != NULL ? slash + 1 : file->folder, AT_REMOVEDIR) == 0;
+    *(slash != NULL ? slash : file->folder) = '\0';
+    return removed;
 }
 
 static cadre_status output_file_exists(const char *path, struct cadre_error *error)
@@ -55,9 +145,10 @@ cadre_status output_file_open(int root_fd, const char *path, bool force,
     if (code != CADRE_OK) {
         return cadre_error_wrap(error, code, "an output's name is not one to write to");
     }
-    ret_file->folder_fd = open_folder(root_fd, path, ret_file->name);
-    if (ret_file->folder_fd < 0) {
-        return cadre_error_errno(error, errno, "cannot make the folder for %s", path);
+    if (!enter_folder(ret_file, root_fd, path)) {
+        code = cadre_error_errno(error, errno, "cannot make the folder for %s", path);
+        output_file_close(ret_file);
+        return code;
     }
     if (!force && fstatat(ret_file->folder_fd, ret_file->name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         code = output_file_exists(path, error);
@@ -97,6 +188,7 @@ cadre_status output_file_commit(
                                : cadre_error_errno(error, errno, "cannot write %s", path);
     }
     output_file->temporary[0] = '\0';
+    output_file->made = 0;
     return CADRE_OK;
 }
 
@@ -108,6 +200,9 @@ void output_file_close(struct output_file *output_file)
     if (output_file->folder_fd >= 0) {
         if (output_file->temporary[0] != '\0') {
             unlinkat(output_file->folder_fd, output_file->temporary, 0);
+        }
+        while (output_file->made > 0 && step_out(output_file)) {
+            output_file->made--;
         }
         close(output_file->folder_fd);
     }

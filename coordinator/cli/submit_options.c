@@ -37,7 +37,7 @@ static const struct option_row rows[] = {
                 "Links count as what they lead to. A path that holds a colon needs a NAME. "
                 "s3://BUCKET/KEY or https://HOST/PATH: an object that each worker fetches with the "
                 "credentials in the job's environment (--env-file); all tasks get the same bytes "
-                "of it."},
+                "of it. Patterns are of local files only."},
     {ROW(TEXT, "outputs", outputs, "s3://BUCKET/KEY", NULL),
         .help = "Where the files go that tasks leave in their output folders: each worker writes "
                 "them to s3://BUCKET/KEY/JOB/TASK/..., with the credentials in the job's "

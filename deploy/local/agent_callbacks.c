@@ -165,7 +165,7 @@ static void on_agent_prepare(void *user, const struct agent_start *start)
     struct local *local = user;
     struct cadre_error error = {0};
     if (agent_callbacks_prepare(local, start, &error) != CADRE_OK) {
-        agent_task_failed(local->agent, start->task, 126, error.text);
+        agent_task_failed(local->agent, start->task, 126, &error);
     }
 }
 

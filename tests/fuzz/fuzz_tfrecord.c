@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/input/files/record_index.h"
 #include "worker/library/input/files/record_reader.h"
 
@@ -46,9 +47,8 @@ static void fuzz_index(const uint8_t *data, size_t size)
     CADRE_ASSERT(bytes != NULL);
     memcpy(bytes, data, size);
     if (size >= RECORD_INDEX_HEADER_BYTES) { /* with a checksum that is right */
-        uint32_t crc = record_crc32c(0, bytes, RECORD_INDEX_HEADER_BYTES - sizeof crc);
-        crc =
-            record_crc32c(crc, bytes + RECORD_INDEX_HEADER_BYTES, size - RECORD_INDEX_HEADER_BYTES);
+        uint32_t crc = crc32c(0, bytes, RECORD_INDEX_HEADER_BYTES - sizeof crc);
+        crc = crc32c(crc, bytes + RECORD_INDEX_HEADER_BYTES, size - RECORD_INDEX_HEADER_BYTES);
         memcpy(bytes + RECORD_INDEX_HEADER_BYTES - sizeof crc, &crc, sizeof crc);
     }
     if (record_index_unpack(bytes, size, &file, &index, &error) != CADRE_OK) {

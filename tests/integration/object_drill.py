@@ -7,19 +7,15 @@ import os
 import random
 import re
 import signal
-import sys
 import tempfile
 import time
 
-from cluster import Cluster
-from learning import FAST, FAST_WORKER, SAMPLES, BATCH, TEST, Learning, alone
+from learning import SAMPLES, BATCH, TEST, Learning, alone
+from proxied_cluster import ProxiedCluster
 from sources import SIZES, write_lines, write_records
 from testing import check, check_equal, wait_for
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "object_storage"))
-from chosen import chosen_store, fresh_bucket  # noqa: E402
-from proxy import Proxy  # noqa: E402
-from s3 import S3Error  # noqa: E402
+from s3 import S3Error  # its folder is added by proxied_cluster
 
 EVERY, KEPT = 4, 3
 STEPS = 8  # that are taken around each kill
@@ -34,29 +30,17 @@ STALL_US = 4000000
 GONE = (S3Error, OSError)
 
 
-class Drill:
-    """A cluster, a bucket and a proxy before its store; one job at a time."""
+class Drill(ProxiedCluster):
+    """One job at a time."""
 
     def __init__(self, seed, bucket):
+        super().__init__(bucket, workers=3, seed=seed)
         self.draw = random.Random(f"the kills of {seed}")
-        self.store, self.bucket, self.seed = chosen_store(), fresh_bucket(bucket), seed
-        self.proxy = Proxy(self.store.endpoint, seed=seed)
-        self.cluster = Cluster(workers=3, slots=1, coordinator=FAST, worker=FAST_WORKER)
+        self.seed = seed
         self.learning = None
         self.jobs = self.kills = self.restarts = self.left_uploads = self.checked = 0
         self.moments = {}
         self.took_s = []
-
-    def __enter__(self):
-        self.proxy.__enter__()
-        self.cluster.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        try:
-            self.cluster.__exit__(*error)
-        finally:
-            self.proxy.__exit__(*error)
 
     # --- a job ---
 
@@ -67,13 +51,11 @@ class Drill:
         self.by_files, self.least = self.draw.choice(((False, 0), (False, 2), (True, 2)))
         self.data = write_lines(self.cluster, range(SAMPLES), SIZES) if self.by_files else \
             write_records(self.cluster, (75, SAMPLES - 75))
-        for name in os.listdir(self.data):
-            with open(os.path.join(self.data, name), "rb") as file:
-                self.bucket.put(f"{self.run}/data/{name}", file.read())
+        self.put_folder(self.data, f"{self.run}/data")
         self.epochs = -(-STEPS * (kills + 1) // EPOCH_STEPS) + 1
         via = self.draw.choice(("turns", "threads", "flat"))
         self.source = ["source=lines", "shard=file", f"via={via}"] if self.by_files else ["source=records"]
-        variables = self.store.variables(endpoint=self.proxy.endpoint)
+        variables = self.variables()
         if self.draw.random() < 0.5:
             variables["CADRE_CACHE_FOLDER"] = tempfile.mkdtemp(prefix="cache-", dir=self.cluster.folder)
             os.chmod(variables["CADRE_CACHE_FOLDER"], 0o777)  # tasks run as another user when we are root

@@ -84,6 +84,7 @@ def test_outputs_of_all_kinds():
         check_equal(cluster.client.log(job), b"done\n", "the log")
         said = cluster.cadre("get", str(job), "0/nosuch", status=None, cwd=cluster.folder).stderr.decode()
         check_in("left no file 0/nosuch", said, "what is not there")
+        check(not os.path.exists(f"{cluster.folder}/job-{job}"), "a folder without files was left")
 
 
 def test_all_goes_with_the_job():

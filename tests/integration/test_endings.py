@@ -3,6 +3,8 @@
 import os
 import struct
 
+import grpc
+
 from client import CANCELLED, FAILED, SUCCEEDED
 from cluster import Cluster, processes_naming, script, trainer
 from testing import check, check_equal, check_in, run, wait_for
@@ -57,6 +59,7 @@ def test_programs_that_do_not_start():
         check_failed(info, 126, "did not start", "program")
         info = client.run(b"#!/nowhere/interpreter\n", name="no interpreter")
         check_failed(info, 127, "did not start", "interpreter")
+        check_equal(info.code, grpc.StatusCode.NOT_FOUND.value[0], "its code")
         info = client.run(b"", name="empty")
         check_failed(info, 126, "did not start")
         check_equal(client.run(script("exit 0")).state, SUCCEEDED, "the worker goes on")

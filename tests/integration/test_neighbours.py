@@ -4,16 +4,11 @@ all records of objects; what they ask of a real store all together, as a proxy b
 however many they are. Tasks and daemons are killed meanwhile."""
 import os
 import signal
-import sys
 
-from cluster import Cluster
-from learning import FAST, FAST_WORKER, SAMPLES, Learning, alone, step_until
+from learning import SAMPLES, Learning, alone, step_until
+from proxied_cluster import ProxiedCluster
 from sources import write_records
 from testing import check, run, wait_for
-
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "object_storage"))
-from chosen import chosen_store, fresh_bucket  # noqa: E402
-from proxy import Proxy  # noqa: E402
 
 MORE_BYTES = 96 << 10  # of each record
 SIZES = (75, SAMPLES - 75)
@@ -21,42 +16,29 @@ EPOCHS = 3
 SOURCE = ["source=records", f"epochs={EPOCHS}"]
 
 
-class Bench:
-    """Objects, a proxy that counts, and workers that are hosts of their own."""
+class Bench(ProxiedCluster):
+    """Objects, and what is asked of them."""
 
     def __init__(self, bucket, workers):
-        self.store, self.bucket = chosen_store(), bucket
-        fresh_bucket(bucket)
-        self.proxy = Proxy(self.store.endpoint)
-        self.cluster = Cluster(workers=workers, slots=1, coordinator=FAST, worker=FAST_WORKER)
+        super().__init__(bucket, workers)
         self.runs = 0
 
     def __enter__(self):
-        self.proxy.__enter__()
-        self.cluster.__enter__()
+        super().__enter__()
         self.folder = write_records(self.cluster, SIZES, MORE_BYTES)
         self.size = sum(os.path.getsize(os.path.join(self.folder, name)) for name in os.listdir(self.folder))
         self.wanted = alone(*SOURCE, f"data={self.folder}")
         return self
 
-    def __exit__(self, *error):
-        try:
-            self.cluster.__exit__(*error)
-        finally:
-            self.proxy.__exit__(*error)
-
     def begin(self, workers, setting, memory_mib=256, **fields):
         """A job over objects that no worker knows yet."""
         self.runs += 1
         run_name = f"run-{self.runs}"
-        bucket = self.store.client().bucket(self.bucket)
-        for name in os.listdir(self.folder):
-            with open(os.path.join(self.folder, name), "rb") as file:
-                bucket.put(f"{run_name}/{name}", file.read())
+        self.put_folder(self.folder, run_name)
         self.proxy.clear_counts()
-        variables = self.store.variables(endpoint=self.proxy.endpoint) | {
+        variables = self.variables() | {
             "CADRE_OBJECT_NEIGHBOURS": setting, "CADRE_OBJECT_MEMORY_MIB": str(memory_mib)}
-        return Learning(self.cluster, *SOURCE, f"data=s3://{self.bucket}/{run_name}", workers=workers,
+        return Learning(self.cluster, *SOURCE, f"data=s3://{self.bucket.name}/{run_name}", workers=workers,
                         environment=[f"{name}={value}" for name, value in variables.items()], **fields)
 
     def end(self, learning):

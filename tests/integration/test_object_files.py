@@ -5,6 +5,8 @@ import hashlib
 import os
 import signal
 
+import grpc
+
 from client import FAILED, SUCCEEDED, job_file, jobs_pb2
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, LEARNER, Gate, kill_all, learner
@@ -122,17 +124,41 @@ def test_files_that_cannot_be_had():
         without = [item for item in environment_of() if "_KEY" not in item]
         said = Submitter(cluster, SUMS, without).submit("--file", "s3://refusing/object", status=126)[1]
         check_in("what version s3://refusing/object has is not known here", said, "a submitter without credentials")
-        for url, environment, words in (
-                ("s3://refusing/nothing", environment_of(), "s3://refusing/nothing"),
-                ("s3://refusing/object", environment_of(user=reader), "s3://refusing/object"),
-                ("s3://refusing/object", wrong, "s3://refusing/object"),
-                ("s3://refusing/object", [], "s3://refusing/object")):
+        for url, environment, code in (
+                ("s3://refusing/nothing", environment_of(), grpc.StatusCode.NOT_FOUND),
+                ("s3://refusing/object", environment_of(user=reader), grpc.StatusCode.PERMISSION_DENIED),
+                ("s3://refusing/object", wrong, grpc.StatusCode.UNAUTHENTICATED),
+                ("s3://refusing/object", [], grpc.StatusCode.UNAUTHENTICATED)):
             without = [*environment, "AWS_EC2_METADATA_DISABLED=true"]
             job = submit_raw(cluster, SUMS, [object_file("name", url)], environment=without)
             end = cluster.client.wait(job)
             check_equal(end.state, FAILED, f"a job with {url}")
             check_in("file name: ", end.message, "which file")
-            check_in(words, end.message, "which object")
+            check_in(url, end.message, "which object")
+            check_equal(end.code, code.value[0], f"the code of a job whose end says: {end.message}")
+
+
+def test_a_pattern_is_of_local_files():
+    """A key may have a star, and is found by it; one that is not there was meant as a pattern, which is said."""
+    bucket = fresh_bucket("stars")
+    bucket.put("set/part-1", b"first")
+    with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
+        submitter = Submitter(cluster, script('cat "$1"'))
+        for key in ("set/*", "set/part-?", "set/part-[12]"):
+            said = submitter.submit("--file", f"s3://stars/{key}", status=2)[1]
+            check_in(f"s3://stars/{key}", said, "which key")
+            check_in("a pattern stands for files of this machine only: give a --file for each object", said,
+                     "what to do")
+            said = submitter.submit("--file", f"s3://stars/{key}:data/", status=2)[1]
+            check_in("a pattern stands for files of this machine only", said, f"{key} beneath a name")
+        said = submitter.submit("--file", "s3://stars/set/part-2", status=1)[1]
+        check("pattern" not in said, f"of a plain key: {said}")
+        check_equal(len(cluster.client.jobs.List(jobs_pb2.ListJobsRequest()).jobs), 0, "jobs")
+        for key, name in (("set/*", "*"), ("set/part-[12]", "part-[12]")):
+            bucket.put(key, key.encode())
+            job = submitter.detach("--file", f"s3://stars/{key}", arguments=[name])
+            check_equal(cluster.client.wait(job).state, SUCCEEDED, f"a job with the object {key}")
+            check_equal(cluster.client.log(job), key.encode(), "what it read")
 
 
 def test_outputs_go_to_the_store():
@@ -154,6 +180,7 @@ def test_outputs_go_to_the_store():
             check_in(place, cluster.cadre(*arguments, status=status, cwd=cluster.folder).stderr.decode(), arguments)
         said = cluster.cadre("get", "1", "0/large", status=1, cwd=cluster.folder).stderr.decode()
         check_in("at s3://runs/all of them/1; fetch it from there", said, "what get says of one of them")
+        check(not os.path.exists(f"{cluster.folder}/job-1"), "a folder without files was left")
         check_in("outputs     s3://runs/all of them/1", cluster.cadre("job", "1").stdout.decode(), "what job shows")
 
 
@@ -163,13 +190,15 @@ def test_places_that_cannot_be_written():
     reader = chosen_store().reader
     waits = script('while [ ! -e "$1" ]; do sleep 0.1; done; cd "$CADRE_OUTPUT_DIR"; echo a > a; echo b > b')
     with Cluster(coordinator=FAST, worker=FAST_WORKER) as cluster:
-        for folder, environment, words in (("s3://leaving/x", environment_of(user=reader), "s3:PutObject"),
-                                           ("s3://no-such-bucket/x", environment_of(), "no-such-bucket")):
+        for folder, environment, words, code in (
+                ("s3://leaving/x", environment_of(user=reader), "s3:PutObject", grpc.StatusCode.PERMISSION_DENIED),
+                ("s3://no-such-bucket/x", environment_of(), "no-such-bucket", grpc.StatusCode.NOT_FOUND)):
             job = submit_raw(cluster, waits, [], outputs_folder=folder, environment=environment, max_restarts=0)
             end = cluster.client.wait(job)
             check_equal(end.state, FAILED, f"a job with {folder}")
             check_in("what the task leaves could not be written", end.message, "why")
             check_in(words, end.message, "why exactly")
+            check_equal(end.code, code.value[0], f"the code of a job whose end says: {end.message}")
         gate = os.path.join(cluster.folder, "gate")
         job = submit_raw(cluster, waits, [], outputs_folder="s3://leaving/x", arguments=[gate])
         cluster.client.wait_running(job)

@@ -59,6 +59,24 @@ def test_a_download_that_fails():
         cluster.client.run(script("true"))
         done = cluster.cadre("get", "1", "0/none", "-o", os.path.join(cluster.folder, "out"), status=None)
         check(done.returncode == 1 and b"0/none" in done.stderr, f"{done.returncode}: {done.stderr}")
+        check(not os.path.exists(os.path.join(cluster.folder, "out")), "a folder without files was left")
+
+
+def test_what_is_not_there_leaves_nothing():
+    """No folder, wherever the files would have gone; what was there before stays."""
+    with Cluster() as cluster:
+        cluster.client.run(script("mkdir $CADRE_OUTPUT_DIR/a; echo x > $CADRE_OUTPUT_DIR/a/file"))
+        here = os.path.join(cluster.folder, "here")
+        os.mkdir(here)
+        for output in ("0/nosuch", "0/a/b/nosuch", "checkpoints/nosuch", "7/nosuch", "../nosuch"):
+            for options in ([], ["-o", "x/y/z"], ["-o", "."]):
+                cluster.cadre("get", "1", output, *options, status=1, cwd=here)
+                check_equal(os.listdir(here), [], f"what get {output} {' '.join(options)} left")
+        cluster.cadre("get", "1", cwd=here)
+        cluster.cadre("get", "1", "0/a/b/nosuch", status=1, cwd=here)
+        cluster.cadre("get", "1", "1/nosuch", status=1, cwd=here)
+        check_equal([found for found, _, _ in os.walk(here)],
+                    [here, f"{here}/job-1", f"{here}/job-1/0", f"{here}/job-1/0/a"], "the folders")
 
 
 run(globals())

@@ -93,6 +93,9 @@ static const char *wrong_failure(const struct sim *sim, const struct job *job)
         if (job->stored->ended_as.exit_code != code) {
             return "failed with another exit code than that of the task that died";
         }
+        if (job->first_cause != CADRE_OK && job->stored->ended_as.code != job->first_cause) {
+            return "failed with another code than that of why its task did not start";
+        }
     }
     return NULL;
 }

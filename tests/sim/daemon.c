@@ -479,6 +479,7 @@ static bool fails_to_start(struct job *job, uint32_t slot)
             if (job->own_ends++ == 0) {
                 job->first_end = slot;
                 job->first_exit = (struct task_exit){.code = death->code};
+                job->first_cause = CADRE_NOT_FOUND;
             }
             return true;
         }
@@ -497,6 +498,7 @@ static void prepared(struct sim *sim, uint32_t index)
         process->program = PROGRAM_DEAD;
         event.type = AGENT_EVENT_FAILED;
         event.exit = (struct task_exit){.code = 127, .text = "no such program"};
+        event.code = CADRE_NOT_FOUND;
     }
     agent_step(sim, process->agent, &event, NULL);
 }

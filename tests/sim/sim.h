@@ -266,10 +266,11 @@ struct job {
     uint32_t failed_slot; /* the first whose program failed */
     uint32_t first_end;   /* the first whose task ended by itself; SIM_NONE */
     struct task_exit first_exit;
-    uint32_t deaths_done; /* bits */
-    uint32_t meshes;      /* generations that were planned */
-    uint32_t mesh;        /* newest */
-    uint32_t *processes;  /* newest of each slot */
+    cadre_status first_cause; /* why it did not start; OK: it had a process */
+    uint32_t deaths_done;     /* bits */
+    uint32_t meshes;          /* generations that were planned */
+    uint32_t mesh;            /* newest */
+    uint32_t *processes;      /* newest of each slot */
     struct program_position positions[POSITIONS_MAX + 1];
     uint8_t between_steps_done[POSITIONS_MAX +
                                1];            /* how few were left before one that completed; 255 */

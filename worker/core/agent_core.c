@@ -273,7 +273,7 @@ void agent_core_step(
         agent_spawned(core, event->task, event->pid, out);
         break;
     case AGENT_EVENT_FAILED:
-        agent_failed(core, event->task, &event->exit, out);
+        agent_failed(core, event->task, &event->exit, event->code, out);
         break;
     case AGENT_EVENT_EXITED:
         agent_gone(core, event->task, &event->exit, out);

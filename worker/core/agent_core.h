@@ -56,7 +56,7 @@ enum agent_event_type {
      * At most AGENT_ENTRIES(slots) of them; one for which no slot is left is ended. */
     AGENT_EVENT_ADOPTED,
     AGENT_EVENT_SPAWNED,   /* its process runs: pid. Comes before its first frame. */
-    AGENT_EVENT_FAILED,    /* it could not be prepared or spawned: exit says why */
+    AGENT_EVENT_FAILED,    /* it could not be prepared or spawned: exit and code say why */
     AGENT_EVENT_EXITED,    /* the process was reaped and nothing of its group is left: exit */
     AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are removed: code,
                             * text */

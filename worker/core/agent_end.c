@@ -18,6 +18,7 @@ void agent_send_gone(
     if (up != NULL) {
         up->gone.task = task->ref;
         up->gone.exit = agent_resend_of(core, task)->exit;
+        up->gone.cause = agent_resend_of(core, task)->cause;
     }
 }
 

@@ -116,7 +116,7 @@ void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_a
 }
 
 void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
-    struct agent_actions *out)
+    cadre_status cause, struct agent_actions *out)
 {
     struct agent_task *task = agent_find(core, ref);
     if (was_stopped(task)) {
@@ -124,6 +124,7 @@ void agent_failed(struct agent_core *core, struct task_ref ref, const struct tas
     }
     CADRE_ASSERT(task->phase == AGENT_TASK_PREPARING);
     CADRE_ASSERT(task->prepared || !task->spawning);
+    agent_resend_of(core, task)->cause = cause;
     agent_become_gone(core, task, exit, out);
 }
 

@@ -17,6 +17,7 @@ struct agent_part {
  * is walked often. */
 struct agent_resend {
     struct task_exit exit;
+    cadre_status cause; /* of an end without a process; OK: not known */
     cadre_status collected_code;
     char collected_text[LIMIT_TEXT_BYTES];
     struct task_hello hello; /* updated by what it sent and received since */
@@ -164,7 +165,7 @@ void agent_start(
 void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
 /* FAILED: the task has ended without a process. */
 void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
-    struct agent_actions *out);
+    cadre_status cause, struct agent_actions *out);
 /* SPAWNED: the task runs as `pid`; a stop that came before takes effect. */
 void agent_spawned(
     struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);

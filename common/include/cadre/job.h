@@ -155,7 +155,9 @@ typedef struct cadre_job {
     const char *name;
     const char *program;
     cadre_job_state state;
-    cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed */
+    cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed; when a task could
+                          * not start, why that was (NOT_FOUND: a file of the job, its program's
+                          * interpreter ...) */
     const char *message; /* one sentence: why it failed, what it waits for; may be "" */
     uint32_t workers;    /* tasks, of whatever type */
     uint32_t replicas;   /* of each; 0: all local devices */

@@ -13,15 +13,23 @@
 
 #define EXIT_CODE_SIGNAL 128 /* as a shell reports a signal */
 
-/* "task 2 on worker b was killed by signal 9 (Killed)" */
-static void death_make(const struct core *core, const struct job *job, uint32_t slot,
-    const struct task_exit *exit, struct death *ret_death)
+/* The job's code when a task did not start. CANCELLED is that of jobs that someone ended. */
+static cadre_status code_of_cause(cadre_status cause)
 {
+    return cause != CADRE_OK && cause != CADRE_CANCELLED ? cause : CADRE_FAILED_PRECONDITION;
+}
+
+/* "task 2 on worker b was killed by signal 9 (Killed)" */
+static void death_make(const struct core *core, const struct job *job,
+    const struct agent_task_gone *gone, struct death *ret_death)
+{
+    const uint32_t slot = gone->task.slot;
+    const struct task_exit *exit = &gone->exit;
     const struct task *task = job_task(core, job, slot);
     bool never_started = task->pid == 0 && exit->signal == 0;
     struct text text = text_begin(ret_death->text, sizeof(ret_death->text));
     CADRE_ASSERT(task->state == TASK_EXITED);
-    ret_death->code = never_started ? CADRE_FAILED_PRECONDITION : CADRE_ABORTED;
+    ret_death->code = never_started ? code_of_cause(gone->cause) : CADRE_ABORTED;
     ret_death->exit_code = exit->signal > 0  ? EXIT_CODE_SIGNAL + (exit->signal & 127)
                            : exit->code != 0 ? exit->code
                                              : 1;
@@ -206,8 +214,10 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     CADRE_ASSERT(task->rank == NONE);
 }
 
-void failure_exited(struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
+void failure_exited(struct core *core, struct job *job, const struct agent_task_gone *gone)
 {
+    const uint32_t slot = gone->task.slot;
+    const struct task_exit *exit = &gone->exit;
     struct death death;
     char sentence[LIMIT_TEXT_BYTES];
     const struct task *task = job_task(core, job, slot);
@@ -218,7 +228,7 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     if (again && job->generation.number == 0 && !task_is_ps_task(task)) {
         task_refill_now(job, job_task(core, job, slot));
     } else if (counts) {
-        death_make(core, job, slot, exit, &death);
+        death_make(core, job, gone, &death);
         if (task_is_ps_task(task)) {
             ps_failure_exited(core, job, slot, exit, &death);
         } else if (job->phase == PHASE_JOIN && job->generation.number == 0) {

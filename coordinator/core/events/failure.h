@@ -13,8 +13,7 @@ void failure_silent(struct core *core, struct job *job);
 /* A task exited with status 0 before cadre_finish, and the others did not follow in time. */
 void failure_early(struct core *core, struct job *job);
 /* A task exited: applies the consequences for its job. */
-void failure_exited(
-    struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit);
+void failure_exited(struct core *core, struct job *job, const struct agent_task_gone *gone);
 /* A task was lost with its worker; `how` as in task_lose(). */
 void failure_lost(struct core *core, struct job *job, uint32_t slot, const char *how);
 

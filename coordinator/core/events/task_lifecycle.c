@@ -71,7 +71,7 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
     record->task_exit.state = TASK_EXITED;
     record->task_exit.exit = gone->exit;
     if (!behind_is(job)) {
-        failure_exited(core, job, gone->task.slot, &gone->exit);
+        failure_exited(core, job, gone);
     }
     if (task->refill == REFILL_NOW) {
         record->task_exit.state = TASK_LOST; /* so that a restarted coordinator places it, too */

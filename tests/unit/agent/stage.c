@@ -47,6 +47,7 @@ static void on_agent_send(void *user, const struct agent_up *up)
         assert_false(task->gone);
         task->gone = true;
         task->exit = up->gone.exit;
+        task->cause = up->gone.cause;
         break;
     case AGENT_UP_TASK_COLLECTED:
         task = played(stage, up->collected.task);
@@ -86,7 +87,7 @@ void prepared(struct stage *stage, uint32_t attempt)
     int listener = -1;
     if (executable_check(folder, program, "program", &error) != CADRE_OK ||
         listener_make(socket, &stage->user, &listener, &error) != CADRE_OK) {
-        agent_task_failed(stage->agent, task_of(attempt), 126, error.text);
+        agent_task_failed(stage->agent, task_of(attempt), 126, &error);
         return;
     }
     agent_task_prepared(stage->agent, task_of(attempt),
@@ -107,7 +108,9 @@ static void on_agent_prepare(void *user, const struct agent_start *start)
     assert_string_equal(start->spec.program.name, "program");
     task->restores = start->restores;
     if (stage->fail_prepare) {
-        agent_task_failed(stage->agent, start->task, 126, "the disk is full");
+        struct cadre_error error;
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
+        agent_task_failed(stage->agent, start->task, 126, &error);
     } else if (!stage->delay_prepare) {
         prepared(stage, (uint32_t)start->task.incarnation - 1);
     }

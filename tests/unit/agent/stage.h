@@ -22,6 +22,7 @@ struct played {
     uint32_t pid;
     bool gone;
     struct task_exit exit;
+    cadre_status cause;
     bool collected;
     bool forgotten;
     struct wire_buffer output[2]; /* stdout, stderr */

@@ -134,6 +134,7 @@ static void preparing_can_fail(void **state)
     const struct played *task = play(stage, "exit", "0");
     assert_int_equal(task->exit.code, 126);
     assert_string_equal(task->exit.text, "the disk is full");
+    assert_int_equal(task->cause, CADRE_RESOURCE_EXHAUSTED);
     stage_close(stage);
 }
 

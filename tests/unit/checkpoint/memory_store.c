@@ -271,6 +271,16 @@ cadre_status storage_put(struct storage_client *client, const char *path, const 
     return CADRE_OK;
 }
 
+cadre_status storage_put_hashed(struct storage_client *client, const char *path, const void *bytes,
+    size_t size, const struct sha256 *hash, struct cadre_error *error)
+{
+    struct sha256 made;
+    CADRE_TRY(sha256_of(bytes, size, &made, error));
+    return sha256_equal(&made, hash)
+               ? storage_put(client, path, bytes, size, error)
+               : cadre_error_set(error, CADRE_DATA_LOSS, "%s has another hash", path);
+}
+
 cadre_status storage_remove(
     struct storage_client *client, const char *path, struct cadre_error *error)
 {

@@ -220,13 +220,28 @@ void started(struct script *s, uint64_t link, uint64_t job, uint32_t slot)
             .started = {.task = ref(s, job, slot), .pid = 100 + slot}});
 }
 
+static void end_task(struct script *s, uint64_t link, struct agent_task_gone gone, const char *text)
+{
+    struct agent_up message = {.type = AGENT_UP_TASK_GONE, .gone = gone};
+    (void)snprintf(message.gone.exit.text, sizeof(message.gone.exit.text), "%s", text);
+    up(s, link, &message);
+}
+
 void gone(struct script *s, uint64_t link, uint64_t job, uint32_t slot, int32_t code,
     int32_t signal, const char *text)
 {
-    struct agent_up message = {.type = AGENT_UP_TASK_GONE,
-        .gone = {.task = ref(s, job, slot), .exit = {.code = code, .signal = signal}}};
-    (void)snprintf(message.gone.exit.text, sizeof(message.gone.exit.text), "%s", text);
-    up(s, link, &message);
+    end_task(s, link,
+        (struct agent_task_gone){
+            .task = ref(s, job, slot), .exit = {.code = code, .signal = signal}},
+        text);
+}
+
+void not_started(struct script *s, uint64_t link, uint64_t job, uint32_t slot, cadre_status cause,
+    const char *text)
+{
+    end_task(s, link,
+        (struct agent_task_gone){.task = ref(s, job, slot), .exit = {.code = 126}, .cause = cause},
+        text);
 }
 
 void collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot)

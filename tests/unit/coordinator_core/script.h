@@ -72,6 +72,9 @@ void started(struct script *s, uint64_t link, uint64_t job, uint32_t slot);
 /* A task's process exited. */
 void gone(struct script *s, uint64_t link, uint64_t job, uint32_t slot, int32_t code,
     int32_t signal, const char *text);
+/* A task never had a process, with the exit code 126, because of `cause`. */
+void not_started(struct script *s, uint64_t link, uint64_t job, uint32_t slot, cadre_status cause,
+    const char *text);
 /* An exited task's logs and outputs are collected. */
 void collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot);
 /* They could not be, for this reason. */

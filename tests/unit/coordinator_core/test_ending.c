@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How jobs end: exits, deaths, lost workers, peer errors, cancel; what people read and what submit
  * exits with. */
+#include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "tests/unit/coordinator_core/script.h"
 
 static void a_program_without_cadre_is_reported(void **state)
@@ -70,6 +72,70 @@ static void a_status_comes_with_the_last_message(void **state)
         "stop task 1/1#2 on link 2\n"
         "record! job 1: failed ABORTED exit 3: task 0 on worker a exited with status 3: "
         "digits: cannot open data.bin\n"
+        "ended job 1\n");
+    script_close(s);
+}
+
+/* A daemon of a version that says none means FAILED_PRECONDITION. */
+static void the_cause_of_no_start_is_the_code_of_the_job(void **state)
+{
+    (void)state;
+    for (cadre_status cause = CADRE_OK; cause <= CADRE_UNAUTHENTICATED; cause++) {
+        struct script *s = stage_started();
+        char wanted[160];
+        bool none = cause == CADRE_OK || cause == CADRE_CANCELLED;
+        not_started(s, 1, 1, 0, cause, "why");
+        gone(s, 2, 1, 1, 0, 15, "stopped before it started");
+        collected(s, 1, 1, 0);
+        script_skip(s);
+        collected(s, 2, 1, 1);
+        snprintf(wanted, sizeof wanted,
+            "stop task 1/1#2 on link 2\n"
+            "record! job 1: failed %s exit 126: task 0 on worker a did not start: why\n"
+            "ended job 1\n",
+            cadre_status_name(none ? CADRE_FAILED_PRECONDITION : cause));
+        expect_output(s, wanted);
+        script_close(s);
+    }
+}
+
+/* Whether a task is started again depends on how often that happened, for any cause. */
+static void no_start_counts_the_same_for_any_cause(void **state)
+{
+    (void)state;
+    static const cadre_status causes[] = {CADRE_OK, CADRE_NOT_FOUND, CADRE_UNAVAILABLE};
+    for (size_t i = 0; i < CADRE_COUNT_OF(causes); i++) {
+        for (uint32_t most = 1; most <= 2; most++) {
+            struct core_job_spec spec = {.tasks = 2, .tasks_min = 2, .max_restarts = most};
+            struct script *s = stage_running(&spec, 2, 4);
+            gone(s, 2, 1, 1, 0, 9, "");
+            collected(s, 2, 1, 1);
+            wait_us(s, 3 * SECOND);
+            assert_int_equal(job_view(s, 1).restarts, 1);
+            not_started(s, 2, 1, 1, causes[i], "why");
+            assert_int_equal(job_view(s, 1).restarts, most);
+            const char *end = strstr(script_job_text(s, 1),
+                "did not start: why; it was restarted 1 time before, as often as it may be");
+            assert_int_equal(end != NULL, most == 1);
+            script_close(s);
+        }
+    }
+}
+
+/* It ran: its code is not that of a cause. */
+static void a_cause_beside_a_process_counts_as_nothing(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    started(s, 1, 1, 0);
+    not_started(s, 1, 1, 0, CADRE_NOT_FOUND, "");
+    gone(s, 2, 1, 1, 0, 15, "stopped before it started");
+    collected(s, 1, 1, 0);
+    script_skip(s);
+    collected(s, 2, 1, 1);
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: failed ABORTED exit 126: task 0 on worker a exited with status 126\n"
         "ended job 1\n");
     script_close(s);
 }
@@ -470,6 +536,9 @@ int main(void)
         cmocka_unit_test(a_program_without_cadre_is_reported),
         cmocka_unit_test(the_first_to_die_is_named),
         cmocka_unit_test(a_status_comes_with_the_last_message),
+        cmocka_unit_test(the_cause_of_no_start_is_the_code_of_the_job),
+        cmocka_unit_test(no_start_counts_the_same_for_any_cause),
+        cmocka_unit_test(a_cause_beside_a_process_counts_as_nothing),
         cmocka_unit_test(a_task_that_cannot_start),
         cmocka_unit_test(one_that_never_joins_fails_the_others),
         cmocka_unit_test(leaving_without_finish),

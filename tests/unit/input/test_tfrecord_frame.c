@@ -33,19 +33,16 @@ static void checksums_are_those_of_the_definition(void **state)
 {
     (void)state;
     uint8_t bytes[4200];
-    assert_int_equal(record_crc32c(0, "123456789", 9), 0xe3069283u);
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (uint8_t)(i * 31 >> 2);
     }
     for (size_t size = 0; size < 700; size++) {
         size_t at = size % 9;
-        uint32_t expected = plain_crc32c(bytes + at, size);
-        assert_int_equal(record_crc32c(0, bytes + at, size), expected);
-        assert_int_equal(record_checksum(bytes + at, size), plain_mask(expected));
-        uint32_t half = record_crc32c(0, bytes + at, size / 2);
-        assert_int_equal(record_crc32c(half, bytes + at + size / 2, size - size / 2), expected);
+        assert_int_equal(
+            record_checksum(bytes + at, size), plain_mask(plain_crc32c(bytes + at, size)));
     }
-    assert_int_equal(record_crc32c(0, bytes, sizeof bytes), plain_crc32c(bytes, sizeof bytes));
+    assert_int_equal(
+        record_checksum(bytes, sizeof bytes), plain_mask(plain_crc32c(bytes, sizeof bytes)));
 }
 
 static void known_frames(void **state)

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/neighbours/neighbour_client.h"
 #include "worker/library/neighbours/neighbour_map.h"
 
@@ -63,7 +64,7 @@ static bool send_piece(struct link *link, const struct neighbour_ask *ask, uint6
     struct frame frame = {
         .kind = NEIGHBOUR_PIECE, .id = id, .bytes = neighbour_piece_bytes(ask, at)};
     frame.args[0] = at;
-    frame.args[1] = neighbour_checksum(from, (size_t)frame.bytes);
+    frame.args[1] = crc32c(0, from, (size_t)frame.bytes);
     int how = atomic_load(&behaviour);
     bool last = at + frame.bytes == ask->offset + ask->count;
     if (how == WRONG_CHECKSUM && last) {

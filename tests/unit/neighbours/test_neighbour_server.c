@@ -10,6 +10,7 @@
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "tests/unit/input/fake_storage.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_memory.h"
 #include "worker/library/neighbours/neighbour_map.h"
@@ -135,7 +136,7 @@ static void expect_bytes(struct link *link, const struct neighbour_ask *ask, uin
         assert_int_equal(answer, ANSWER_PIECE);
         assert_ok(link_receive_bytes(link, to, (size_t)frame.bytes, &error), &error);
         assert_memory_equal(to, content + at, (size_t)frame.bytes);
-        assert_int_equal(frame.args[1], neighbour_checksum(to, (size_t)frame.bytes));
+        assert_int_equal(frame.args[1], crc32c(0, to, (size_t)frame.bytes));
         at += frame.bytes;
     }
     free(to);

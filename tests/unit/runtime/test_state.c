@@ -156,13 +156,13 @@ static void a_text_brings_strings_back(void **state)
     assign_value_text(words, odd);
     char *text;
     size_t bytes;
-    assert_ok(manifest_encode(strategy, NULL, &text, &bytes, &error), &error);
+    assert_ok(manifest_encode(strategy, &text, &bytes, &error), &error);
     assert_int_equal(strlen(text), bytes);
     assign_value_text(words, none);
     for (int commit = 0; commit < 2; commit++) {
         uint64_t position = 9;
         assert_ok(state_receive(strategy, true, true, &error), &error);
-        assert_ok(manifest_decode(strategy, text, bytes, &position, NULL, &error), &error);
+        assert_ok(manifest_decode(strategy, text, bytes, &position, &error), &error);
         assert_int_equal(position, 0);
         if (commit == 0) {
             state_undo(strategy);
@@ -190,8 +190,8 @@ static void check_refused(cadre_strategy *strategy, const char *text, const char
     assert_non_null(at);
     int length = snprintf(
         changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, by, at + strlen(part));
-    assert_error(manifest_decode(strategy, changed, (size_t)length, &position, NULL, &error),
-        wanted, &error, message);
+    assert_error(manifest_decode(strategy, changed, (size_t)length, &position, &error), wanted,
+        &error, message);
     assert_int_equal(position, 77);
 }
 
@@ -208,7 +208,7 @@ static void a_text_of_any_origin_is_checked(void **state)
     assert_public_ok(cadre_distribute_dataset(strategy, data, NULL, &distributed));
     char *text;
     size_t bytes;
-    assert_ok(manifest_encode(strategy, NULL, &text, &bytes, &error), &error);
+    assert_ok(manifest_encode(strategy, &text, &bytes, &error), &error);
     const cadre_status bad = CADRE_INVALID_ARGUMENT;
     check_refused(strategy, text, "cadre-checkpoint", "another", bad, "\"format\"");
     check_refused(strategy, text, "\"version\":2", "\"version\":3", bad, "newer");
@@ -232,7 +232,7 @@ static void a_text_of_any_origin_is_checked(void **state)
     uint64_t position = 0;
     for (size_t cut = 0; cut < bytes; cut++) {
         assert_int_equal(
-            manifest_decode(strategy, text, cut, &position, NULL, &error), CADRE_INVALID_ARGUMENT);
+            manifest_decode(strategy, text, cut, &position, &error), CADRE_INVALID_ARGUMENT);
     }
     free(text);
     cadre_strategy_release(strategy);

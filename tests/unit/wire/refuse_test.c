@@ -264,11 +264,12 @@ static void agent_up_fields(void **state)
     up.log.size_bytes = LIMIT_LOG_CHUNK_BYTES + 1;
     assert_error(send_agent_up(&up), TOO_LARGE, &error, "AgentLog.data has 65537 bytes");
     free(text);
-    up = (struct agent_up){
-        .type = AGENT_UP_TASK_GONE, .gone = {.task = tasks[0], .exit = {.code = 256}}};
+    up = (struct agent_up){.type = AGENT_UP_TASK_GONE, .gone = {tasks[0], .exit.code = 256}};
     assert_error(send_agent_up(&up), INVALID, &error, "TaskExit.code is 256");
     up.gone.exit = (struct task_exit){.signal = -1};
     assert_error(send_agent_up(&up), INVALID, &error, "TaskExit.signal is -1");
+    up.gone = (struct agent_task_gone){.task = tasks[0], .cause = (cadre_status)17};
+    assert_error(send_agent_up(&up), INVALID, &error, "AgentTaskGone.cause is 17");
     up = (struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = tasks[0]}};
     assert_error(send_agent_up(&up), INVALID, &error, "AgentTaskStarted.pid is 0");
     up = (struct agent_up){

@@ -446,7 +446,8 @@ static const struct agent_up gone = {
     .type = AGENT_UP_TASK_GONE,
     .gone = {.task = TASK,
         .exit = {.code = 255, .signal = 11, .text = "Segmentation fault"},
-        .damaged_step = 40},
+        .damaged_step = 40,
+        .cause = CADRE_DATA_LOSS},
 };
 static const struct agent_up gone_with_success = {
     .type = AGENT_UP_TASK_GONE, .gone = {.task = TASK}};

@@ -134,8 +134,11 @@ static void test_start_waits_for_a_slot(void **state)
                     "j3.0.1 send collected 0\n");
     step(fixture, (struct agent_event){.type = AGENT_EVENT_FAILED,
                       .task = task_of(2, 1, 2),
-                      .exit = {.code = 127, .text = "no such file"}});
-    expect(fixture, "j2.1.2 send gone code 127 signal 0 (no such file)\nj2.1.2 collect\n");
+                      .exit = {.code = 127, .text = "no such file"},
+                      .code = CADRE_NOT_FOUND});
+    expect(fixture, "j2.1.2 send gone code 127 signal 0 cause 5 (no such file)\nj2.1.2 collect\n");
+    start(fixture, task_of(2, 1, 2)); /* sent twice */
+    expect(fixture, "j2.1.2 send gone code 127 signal 0 cause 5 (no such file)\n");
     exits(fixture, task_of(1, 1, 2), 0);
     expect(fixture, "j1.1.2 send gone code 0 signal 0\nj1.1.2 collect\nj2.0.1 spawn\n");
     fixture_close(fixture);

@@ -183,6 +183,9 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
         break;
     case AGENT_UP_TASK_GONE:
         line(transcript, "gone code %d signal %d", up->gone.exit.code, up->gone.exit.signal);
+        if (up->gone.cause != CADRE_OK) {
+            line(transcript, " cause %d", (int)up->gone.cause);
+        }
         if (up->gone.exit.text[0] != '\0') {
             line(transcript, " (%s)", up->gone.exit.text);
         }

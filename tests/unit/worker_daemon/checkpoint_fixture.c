@@ -28,17 +28,18 @@ void agent_task_published(
     fixture->done = true;
 }
 
-void tasks_fail(struct task_files *task, const char *text)
+void tasks_fail(struct task_files *task, const struct cadre_error *cause)
 {
     assert_true(task == &fixture->task || task == &fixture->second);
+    assert_int_not_equal(cause->code, CADRE_OK);
     fixture->code = CADRE_UNKNOWN;
-    snprintf(fixture->text, sizeof fixture->text, "%s", text);
+    snprintf(fixture->text, sizeof fixture->text, "%s", cause->text);
     fixture->done = true;
 }
 
 void retry_start(struct task_files *task, const struct cadre_error *error)
 {
-    tasks_fail(task, error->text);
+    tasks_fail(task, error);
 }
 
 void retry_when_linked(struct daemon *daemon)

@@ -147,11 +147,12 @@ void agent_task_prepared(
     prepared++;
 }
 
-void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
+void agent_task_failed(
+    struct agent *agent, struct task_ref task, int exit_code, const struct cadre_error *cause)
 {
     (void)agent;
     (void)task;
-    fail_msg("%d: %s", exit_code, text);
+    fail_msg("%d: %s", exit_code, cause->text);
 }
 
 void agent_task_published(

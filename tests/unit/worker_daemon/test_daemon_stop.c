@@ -64,12 +64,13 @@ void agent_task_prepared(
     fixture->done = true;
 }
 
-void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
+void agent_task_failed(
+    struct agent *agent, struct task_ref task, int exit_code, const struct cadre_error *cause)
 {
     (void)agent;
     (void)task;
     (void)exit_code;
-    (void)text;
+    (void)cause;
     fixture->failed++;
     fixture->done = true;
 }

@@ -71,12 +71,20 @@ cadre_status agent_copy_start(
     return status;
 }
 
+static void refuse_for_memory(struct agent *agent, struct task_ref ref, const char *what)
+{
+    struct cadre_error error;
+    cadre_error_set(
+        &error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another %s", what);
+    agent_task_failed(agent, ref, 126, &error);
+}
+
 static void agent_prepare(struct agent *agent, const struct agent_start *start)
 {
     struct cadre_error error = {0};
     struct agent_task *task = calloc(1, sizeof *task);
     if (task == NULL) {
-        agent_task_failed(agent, start->task, 126, "the worker has no memory for another task");
+        refuse_for_memory(agent, start->task, "task");
         return;
     }
     *task = (struct agent_task){.next = agent->tasks,
@@ -88,11 +96,11 @@ static void agent_prepare(struct agent *agent, const struct agent_start *start)
         .keeper_socket = -1};
     agent->tasks = task;
     if (agent_copy_start(task, start, &error) != CADRE_OK) {
-        agent_task_failed(agent, start->task, 126, error.text);
+        agent_task_failed(agent, start->task, 126, &error);
         return;
     }
     if (ps_memory_is_for(start) && !ps_memory_reserve(agent, start)) {
-        agent_task_failed(agent, start->task, 126, "the worker has no memory for another server");
+        refuse_for_memory(agent, start->task, "server");
         return;
     }
     agent->callbacks.prepare(agent->user, &task->start);
@@ -105,18 +113,18 @@ static void agent_spawn(struct agent *agent, struct task_ref ref)
     struct cadre_error error = {0};
     if (ps_memory_is_for(&task->start) &&
         ps_memory_open(agent, ref, &task->memory, &error) != CADRE_OK) {
-        agent_task_failed(agent, ref, 126, error.text);
+        agent_task_failed(agent, ref, 126, &error);
         return;
     }
     if (task_socket_listen(task, &error) != CADRE_OK) {
-        agent_task_failed(agent, ref, 126, error.text);
+        agent_task_failed(agent, ref, 126, &error);
         return;
     }
     task->gpu_slot = gpu_slot_choose(agent);
     cadre_status status = process_spawn(task, &error);
     if (status != CADRE_OK) {
         task->gpu_slot = -1;
-        agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
+        agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, &error);
     } /* else its keeper reports it: keeper_link.c */
 }
 
@@ -341,17 +349,19 @@ void agent_task_prepared(
         task->socket_path == NULL || (task->restore == NULL) != (launch->restore == NULL) ||
         (task->temporary == NULL) != (launch->temporary == NULL) ||
         (task->keeper_path == NULL) != (launch->keeper == NULL)) {
-        agent_task_failed(agent, ref, 126, "the worker has no memory for another task");
+        refuse_for_memory(agent, ref, "task");
         return;
     }
     agent_step_after(agent, &(struct agent_event){.type = AGENT_EVENT_PREPARED, .task = ref});
 }
 
-void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
+void agent_task_failed(
+    struct agent *agent, struct task_ref task, int exit_code, const struct cadre_error *cause)
 {
     agent_complete(agent,
-        &(struct agent_event){.type = AGENT_EVENT_FAILED, .task = task, .exit.code = exit_code},
-        text);
+        &(struct agent_event){
+            .type = AGENT_EVENT_FAILED, .task = task, .exit.code = exit_code, .code = cause->code},
+        cause->text);
 }
 
 void agent_set_output_paused(struct agent *agent, struct task_ref ref, bool held)

@@ -148,8 +148,9 @@ void agent_set_output_paused(struct agent *agent, struct task_ref task, bool hel
 void agent_task_prepared(
     struct agent *agent, struct task_ref task, const struct agent_launch *launch);
 /* The answer to callbacks->prepare when it failed: exit_code 126 (not usable) or 127 (not
- * found), as shells do. */
-void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text);
+ * found), as shells do; the code of `cause` becomes that of the job. */
+void agent_task_failed(
+    struct agent *agent, struct task_ref task, int exit_code, const struct cadre_error *cause);
 /* The answer to callbacks->publish: OK, or why the newest checkpoint of the task could not be
  * published. */
 void agent_task_published(

@@ -50,7 +50,7 @@ static void fail_start(struct agent_task *task, int errnum)
     cadre_status status = process_explain(task, errnum, &error);
     task->gpu_slot = -1;
     task->reported = true; /* no further report follows */
-    agent_task_failed(task->agent, task->ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
+    agent_task_failed(task->agent, task->ref, status == CADRE_NOT_FOUND ? 127 : 126, &error);
 }
 
 static void close_fds(const int fds[KEEPER_FDS])

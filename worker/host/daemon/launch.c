@@ -77,7 +77,7 @@ void launch_start(struct task_files *task, int *listener)
     struct task_confinement confinement;
     struct cadre_error error = {0};
     if (isolate_prepare(task, &confinement, &error) != CADRE_OK) {
-        tasks_fail(task, error.text);
+        tasks_fail(task, &error);
         return;
     }
     if (asprintf(&program, "./%s", task->spec->program.name) < 0 ||
@@ -86,7 +86,7 @@ void launch_start(struct task_files *task, int *listener)
         asprintf(&socket, "%s/socket", task->folder) < 0 ||
         asprintf(&temporary, "%s/tmp", task->folder) < 0 ||
         asprintf(&keeper, "%s/keeper", task->folder) < 0) {
-        tasks_fail(task, "the worker has no memory for another task");
+        tasks_fail_memory(task, "for another task");
         return;
     }
     struct agent_launch launch = {.program = program,

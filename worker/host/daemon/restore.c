@@ -283,7 +283,7 @@ static void after_check(void *user)
     restore_free(restore);
     if (task != NULL && error.code == CADRE_DATA_LOSS) {
         task->damaged_step = task->start->checkpoint.position;
-        tasks_fail(task, error.text);
+        tasks_fail(task, &error);
     } else if (task != NULL) {
         done(task);
     }
@@ -337,7 +337,7 @@ static void begin_restore(struct task_files *task, void (*done)(struct task_file
     } else if (task->restore != NULL) {
         give_up(task->restore, &error);
     } else {
-        tasks_fail(task, error.text);
+        tasks_fail(task, &error);
     }
 }
 
@@ -346,7 +346,7 @@ void restore_start(struct task_files *task, void (*done)(struct task_files *task
     const struct agent_start *start = task->start;
     struct cadre_error error = {0};
     if (start->restores && start->checkpoint.shared && find_shared(task, &error) != CADRE_OK) {
-        tasks_fail(task, error.text);
+        tasks_fail(task, &error);
     } else if (start->restores && (!start->checkpoint.shared || wants_check(task))) {
         begin_restore(task, done);
     } else {

@@ -60,7 +60,7 @@ bool retry_publish(struct task_files *task, const char *reason)
 void retry_start(struct task_files *task, const struct cadre_error *error)
 {
     if (error->code != CADRE_RESOURCE_EXHAUSTED || task->starts >= TRIES_MAX) {
-        tasks_fail(task, error->text);
+        tasks_fail(task, error);
         return;
     }
     if (task->starts++ == 0) {

@@ -243,7 +243,7 @@ void stage_in_start(
 {
     task->stage_in = stage_in_of(task);
     if (task->stage_in == NULL) {
-        tasks_fail(task, "the worker has no memory to place the files of the task");
+        tasks_fail_memory(task, "to place the files of the task");
         return;
     }
     task->stage_in->done = done;

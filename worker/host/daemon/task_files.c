@@ -34,10 +34,17 @@ cadre_status tasks_name_folder(struct task_files *task, struct cadre_error *erro
     return CADRE_OK;
 }
 
-void tasks_fail(struct task_files *task, const char *text)
+void tasks_fail(struct task_files *task, const struct cadre_error *cause)
 {
     log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),
-        LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
+        LOG_U64("slot", task->ref.slot), LOG_STR("reason", cause->text));
     task->failed = true;
-    agent_task_failed(task->daemon->agent, task->ref, 126, text);
+    agent_task_failed(task->daemon->agent, task->ref, 126, cause);
+}
+
+void tasks_fail_memory(struct task_files *task, const char *what)
+{
+    struct cadre_error error;
+    cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory %s", what);
+    tasks_fail(task, &error);
 }

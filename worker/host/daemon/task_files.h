@@ -105,8 +105,10 @@ struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref);
 const struct job_file *tasks_file(const struct task_files *task, size_t i);
 /* Sets task->folder, which need not exist. */
 cadre_status tasks_name_folder(struct task_files *task, struct cadre_error *error);
-/* Ends the preparation with the shells' exit code 126. */
-void tasks_fail(struct task_files *task, const char *text);
+/* Ends the preparation with the shells' exit code 126. The cause's code becomes the job's. */
+void tasks_fail(struct task_files *task, const struct cadre_error *cause);
+/* The same for want of memory for `what`. */
+void tasks_fail_memory(struct task_files *task, const char *what);
 
 /* True when all of its log is written and the coordinator has it. */
 static inline bool tasks_log_is_stored(const struct task_files *task)

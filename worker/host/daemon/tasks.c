@@ -55,7 +55,10 @@ static void on_agent_prepare(void *user, const struct agent_start *start)
     struct task_ref ref = start->task;
     struct task_files *task = new_task(daemon, start);
     if (task == NULL) {
-        agent_task_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
+        struct cadre_error error;
+        cadre_error_set(
+            &error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
+        agent_task_failed(daemon->agent, ref, 126, &error);
         return;
     }
     log_event(LOG_LEVEL_INFO, "tasks", "preparing a task", LOG_U64("job", ref.job.n),

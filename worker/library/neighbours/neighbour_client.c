@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/neighbours/neighbour_map.h"
 #include "worker/library/neighbours/neighbour_peers.h"
 
@@ -81,7 +82,7 @@ static enum outcome receive_piece(
     struct cadre_error unsaid = {0};
     size_t bytes = (size_t)frame->bytes;
     return link_receive_bytes_while(link, to, bytes, wait, &unsaid) == CADRE_OK &&
-                   neighbour_checksum(to, bytes) == frame->args[1]
+                   crc32c(0, to, bytes) == frame->args[1]
                ? OUTCOME_DONE
                : OUTCOME_BROKEN;
 }

@@ -2,7 +2,6 @@
  * See neighbour_wire.h. */
 #include "worker/library/neighbours/neighbour_wire.h"
 
-#include <isa-l/crc.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -81,9 +80,4 @@ enum neighbour_answer neighbour_answer_read(
                    frame->bytes == neighbour_piece_bytes(ask, offset)
                ? ANSWER_PIECE
                : ANSWER_WRONG;
-}
-
-uint32_t neighbour_checksum(const void *bytes, size_t size)
-{
-    return crc32_iscsi((unsigned char *)bytes, (int)size, 0);
 }

@@ -64,7 +64,4 @@ enum neighbour_answer { ANSWER_PIECE, ANSWER_WAIT, ANSWER_REFUSED, ANSWER_WRONG 
 enum neighbour_answer neighbour_answer_read(
     const struct frame *frame, const struct neighbour_ask *ask, uint64_t id, uint64_t offset);
 
-/* The CRC-32C that goes with a piece. */
-uint32_t neighbour_checksum(const void *bytes, size_t size);
-
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/library/checksum/crc32c.h"
 
 /* A peer that has begun a question sends the rest of it, and takes the answer, without a pause of
  * so long. */
@@ -60,7 +61,7 @@ static bool send_pieces(struct served_link *served, const struct served_terms *t
             return refuse(served, terms, id, status);
         }
         frame.args[0] = at;
-        frame.args[1] = neighbour_checksum(terms->piece, (size_t)frame.bytes);
+        frame.args[1] = crc32c(0, terms->piece, (size_t)frame.bytes);
         if (!served_link_send(served, terms, &frame, terms->piece)) {
             return false;
         }

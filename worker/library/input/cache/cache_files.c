@@ -18,10 +18,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/cache/cache_output.h"
 #include "worker/library/input/cache/cache_store.h"
-#include "worker/library/input/files/record_frame.h"
 
 #define FINDS_PER_CHECK 4096 /* while another process writes */
 
@@ -261,7 +261,7 @@ static cadre_status read_element(struct files_store *store, const struct cache_e
             "cache: no memory for an element of %" PRIu64 " bytes", entry->bytes);
     }
     CADRE_TRY(read_bytes(store, entry, bytes, error));
-    if (record_crc32c(0, bytes, (size_t)entry->bytes) != entry->checksum) {
+    if (crc32c(0, bytes, (size_t)entry->bytes) != entry->checksum) {
         cadre_error_set(error, CADRE_DATA_LOSS,
             "%s is damaged between the bytes %" PRIu64 " and %" PRIu64, store->data_path,
             entry->offset, entry->offset + entry->bytes);

@@ -10,8 +10,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/files/record_frame.h"
 #include "worker/library/input/node/iterator_state.h"
 
 #define MAGIC          "cadre cache index 1"
@@ -128,7 +128,7 @@ cadre_status cache_index_read(
         return cache_index_damaged(path, "is cut short", error);
     }
     memcpy(&checksum, bytes + size - CHECKSUM_BYTES, CHECKSUM_BYTES);
-    if (checksum != record_crc32c(0, bytes, size - CHECKSUM_BYTES)) {
+    if (checksum != crc32c(0, bytes, size - CHECKSUM_BYTES)) {
         return cache_index_damaged(
             path, "is damaged or cut short, for its checksum is wrong", error);
     }
@@ -161,7 +161,7 @@ cadre_status cache_index_write(
 {
     CADRE_CLEANUP(iterator_state_writer_clear) struct iterator_state_writer writer = {0};
     CADRE_TRY(cache_index_compose(&writer, index, error));
-    uint32_t checksum = record_crc32c(0, writer.bytes, writer.count);
+    uint32_t checksum = crc32c(0, writer.bytes, writer.count);
     uint8_t *whole = realloc(writer.bytes, writer.count + CHECKSUM_BYTES);
     if (whole == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for an index");

@@ -12,7 +12,7 @@
 
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "worker/library/input/files/record_frame.h"
+#include "worker/library/checksum/crc32c.h"
 
 #define MAGIC        "cadre cache data 1\n"
 #define BUFFER_BYTES (256 << 10)
@@ -92,7 +92,7 @@ cadre_status cache_output_add(struct cache_output *output, const cadre_element *
     *ret_entry = (struct cache_entry){
         .offset = output->written + output->buffered,
         .bytes = scratch->count,
-        .checksum = record_crc32c(0, scratch->bytes, scratch->count),
+        .checksum = crc32c(0, scratch->bytes, scratch->count),
     };
     return add_bytes(output, scratch->bytes, scratch->count, error);
 }

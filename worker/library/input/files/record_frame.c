@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames of TFRecord files; see record_frame.h.
- *
- * CRC-32C is ISA-L's, but for short pieces, where a call and its set-up cost more than the work:
- * there the processor's own instruction is used. Measured on a Xeon with AVX-512 (model 167,
- * ISA-L 2.30; ns a call, one call behind the other):
- *
- *     bytes           8    64   200   256   1024   102400
- *     instruction   1.1   2.3   9.0  13.1   69.7    10991
- *     ISA-L        13.9   6.2  11.5   6.0   16.5     1617 */
+ * Frames of TFRecord files; see record_frame.h. */
 #include "worker/library/input/files/record_frame.h"
 
-#include <isa-l/crc.h>
 #include <string.h>
+
+#include "worker/library/checksum/crc32c.h"
+#include "worker/library/checksum/crc32c_inline.h"
 
 #define MASK_DELTA 0xa282ead8u
 
-/* Up to here the instruction wins. */
-#define SHORT_BYTES_MAX 240
-
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths that were checked fit");
-
-/* ISA-L counts in int. */
-#define PIECE_BYTES_MAX ((size_t)1 << 30)
 
 static inline uint32_t record_frame_mask(uint32_t crc)
 {
@@ -41,18 +29,6 @@ static inline uint64_t load_u64(const uint8_t *bytes)
     uint64_t value = 0;
     memcpy(&value, bytes, sizeof value);
     return value;
-}
-
-/* Of the inverted register, as the hardware has it. ISA-L does not write to the bytes. */
-static uint32_t crc_library(uint32_t crc, const uint8_t *bytes, size_t count)
-{
-    while (count > 0) {
-        size_t piece = count < PIECE_BYTES_MAX ? count : PIECE_BYTES_MAX;
-        crc = crc32_iscsi((unsigned char *)bytes, (int)piece, crc);
-        bytes += piece;
-        count -= piece;
-    }
-    return crc;
 }
 
 typedef uint32_t crc_function(uint32_t crc, const uint8_t *bytes, size_t count);
@@ -139,76 +115,45 @@ INLINED struct record_walk walk_headers(const uint8_t *bytes, size_t size, size_
     return walk;
 }
 
-#if defined(__x86_64__)
-#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
-
-WITH_INSTRUCTION static inline uint32_t crc_instruction(
-    uint32_t crc, const uint8_t *bytes, size_t count)
-{
-    if (count > SHORT_BYTES_MAX) {
-        return crc_library(crc, bytes, count);
-    }
-    uint64_t wide = crc;
-    for (; count >= 8; bytes += 8, count -= 8) {
-        wide = __builtin_ia32_crc32di(wide, load_u64(bytes));
-    }
-    crc = (uint32_t)wide;
-    for (; count > 0; bytes++, count--) {
-        crc = __builtin_ia32_crc32qi(crc, *bytes);
-    }
-    return crc;
-}
-
-WITH_INSTRUCTION static struct record_walk walk_frames_instruction(const uint8_t *bytes,
+#ifdef CRC32C_HAS_INSTRUCTION
+CRC32C_WITH_INSTRUCTION static struct record_walk walk_frames_instruction(const uint8_t *bytes,
     size_t size, size_t limit, const struct record_rules *rules, cadre_string records[])
 {
-    return walk_frames(bytes, size, limit, rules, records, crc_instruction);
+    return walk_frames(bytes, size, limit, rules, records, crc32c_instruction);
 }
 
-WITH_INSTRUCTION static struct record_walk walk_headers_instruction(const uint8_t *bytes,
+CRC32C_WITH_INSTRUCTION static struct record_walk walk_headers_instruction(const uint8_t *bytes,
     size_t size, size_t limit, const struct record_rules *rules, uint64_t base, uint64_t starts[])
 {
-    return walk_headers(bytes, size, limit, rules, base, starts, crc_instruction);
+    return walk_headers(bytes, size, limit, rules, base, starts, crc32c_instruction);
 }
-
-#define HAS_INSTRUCTION (__builtin_cpu_supports("sse4.2") != 0)
 #endif
 
 struct record_walk record_walk_frames(const uint8_t *bytes, size_t size, size_t limit,
     const struct record_rules *rules, cadre_string records[])
 {
-#ifdef HAS_INSTRUCTION
-    if (HAS_INSTRUCTION) {
+#ifdef CRC32C_HAS_INSTRUCTION
+    if (CRC32C_HAS_INSTRUCTION) {
         return walk_frames_instruction(bytes, size, limit, rules, records);
     }
 #endif
-    return walk_frames(bytes, size, limit, rules, records, crc_library);
+    return walk_frames(bytes, size, limit, rules, records, crc32c_library);
 }
 
 struct record_walk record_walk_headers(const uint8_t *bytes, size_t size, size_t limit,
     const struct record_rules *rules, uint64_t base, uint64_t starts[])
 {
-#ifdef HAS_INSTRUCTION
-    if (HAS_INSTRUCTION) {
+#ifdef CRC32C_HAS_INSTRUCTION
+    if (CRC32C_HAS_INSTRUCTION) {
         return walk_headers_instruction(bytes, size, limit, rules, base, starts);
     }
 #endif
-    return walk_headers(bytes, size, limit, rules, base, starts, crc_library);
-}
-
-uint32_t record_crc32c(uint32_t before, const void *bytes, size_t count)
-{
-#ifdef HAS_INSTRUCTION
-    if (HAS_INSTRUCTION) {
-        return ~crc_instruction(~before, bytes, count);
-    }
-#endif
-    return ~crc_library(~before, bytes, count);
+    return walk_headers(bytes, size, limit, rules, base, starts, crc32c_library);
 }
 
 uint32_t record_checksum(const void *bytes, size_t count)
 {
-    return record_frame_mask(record_crc32c(0, bytes, count));
+    return record_frame_mask(crc32c(0, bytes, count));
 }
 
 void record_frame_make(const void *data, size_t count, uint8_t ret_header[RECORD_HEADER_BYTES],

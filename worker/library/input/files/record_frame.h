@@ -39,9 +39,6 @@ enum record_fault {
 /* The checksum of any bytes, as frames have it. */
 uint32_t record_checksum(const void *bytes, size_t count);
 
-/* CRC-32C itself, going on from the one of the bytes before; 0 at the start. */
-uint32_t record_crc32c(uint32_t before, const void *bytes, size_t count);
-
 /* What a walk over frames found. */
 struct record_walk {
     size_t count; /* frames that were passed */

@@ -13,6 +13,7 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/input/files/record_frame.h"
 
 #define FORMAT_VERSION 1
@@ -162,8 +163,8 @@ size_t record_index_body_bytes(const struct record_index *index)
 static uint32_t record_index_checksum(
     const struct header *header, const uint8_t *groups, size_t body_bytes)
 {
-    uint32_t crc = record_crc32c(0, header, offsetof(struct header, checksum));
-    return record_crc32c(crc, groups, body_bytes);
+    uint32_t crc = crc32c(0, header, offsetof(struct header, checksum));
+    return crc32c(crc, groups, body_bytes);
 }
 
 void record_index_pack(const struct record_index *index, const struct record_index_file *file,

@@ -28,6 +28,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/storage/storage.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/input/files/record_frame.h"
 #include "worker/library/input/objects/object.h"
 
@@ -46,7 +47,7 @@ cadre_status record_index_path(
         size_t folder_length = strlen(folder);
         bool ends = folder_length > 0 && folder[folder_length - 1] == '/';
         length = asprintf(ret_path, "%s%s%s-%08" PRIx32 RECORD_INDEX_SUFFIX, folder,
-            ends ? "" : "/", slash == NULL ? path : slash + 1, record_crc32c(0, of, strlen(of)));
+            ends ? "" : "/", slash == NULL ? path : slash + 1, crc32c(0, of, strlen(of)));
     }
     if (length < 0) {
         *ret_path = NULL;

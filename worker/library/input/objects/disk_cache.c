@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <isa-l/crc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/input/objects/disk_cache_space.h"
 
 #define FOLDER_VARIABLE "CADRE_CACHE_FOLDER"
@@ -50,14 +50,14 @@ struct disk_head {
     uint64_t bytes;
     uint32_t version;
     uint32_t checksum;       /* CRC-32C of the name of the object and this head with 0 here */
-    uint32_t pieces[PIECES]; /* of each piece of the bytes; behind the last one 0 */
+    uint32_t pieces[PIECES]; /* that of each piece of the bytes; behind the last one 0 */
 };
 
 _Static_assert(PIECES == 16, "a bit each in half of a disk_checked");
 
 static const char magic[8] = {'c', 'a', 'd', 'r', 'e', 'b', 'l', 'k'};
 
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 #define PATH_BYTES     4096
 
 static pthread_mutex_t prepare_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -156,8 +156,7 @@ static uint32_t disk_checksum(const struct disk_cache_key *key, const struct dis
 {
     struct disk_head of = *head;
     of.checksum = 0;
-    uint32_t crc = crc32_iscsi((unsigned char *)key->text, SHA256_HEX_BYTES - 1, 0);
-    return crc32_iscsi((unsigned char *)&of, sizeof of, crc);
+    return crc32c(crc32c(0, key->text, SHA256_HEX_BYTES - 1), &of, sizeof of);
 }
 
 /* Bytes of a piece of a block of `bytes`. */
@@ -165,11 +164,6 @@ static size_t piece_bytes(size_t bytes, size_t piece)
 {
     size_t left = bytes - piece * PIECE_BYTES;
     return left < PIECE_BYTES ? left : PIECE_BYTES;
-}
-
-static uint32_t piece_checksum(const void *bytes, size_t size)
-{
-    return crc32_iscsi((unsigned char *)bytes, (int)size, 0);
 }
 
 static void set_used(int fd, const struct statx *facts)
@@ -294,8 +288,7 @@ static bool read_pieces(
         return false;
     }
     for (size_t i = first; i < end; i++) {
-        if (piece_checksum(to + (i - first) * PIECE_BYTES, piece_bytes(bytes, i)) !=
-            head->pieces[i]) {
+        if (crc32c(0, to + (i - first) * PIECE_BYTES, piece_bytes(bytes, i)) != head->pieces[i]) {
             return false;
         }
     }
@@ -395,8 +388,7 @@ bool disk_cache_write(
     }
     memcpy(head.magic, magic, sizeof magic);
     for (size_t i = 0; i * PIECE_BYTES < size; i++) {
-        head.pieces[i] =
-            piece_checksum((const char *)bytes + i * PIECE_BYTES, piece_bytes(size, i));
+        head.pieces[i] = crc32c(0, (const char *)bytes + i * PIECE_BYTES, piece_bytes(size, i));
     }
     head.checksum = disk_checksum(key, &head);
     snprintf(path, sizeof path, "%s/%s", folder, key->text);

@@ -125,7 +125,7 @@ static cadre_status state_hooks_prepare(
     CADRE_ASSERT(!part->receiving);
     CADRE_ASSERT(!sync_plan->takes_state || !sync_plan->gives);
     if (sync_plan->state && sync_plan->gives) {
-        CADRE_TRY(manifest_encode(strategy, NULL, &part->text, &part->text_bytes, error));
+        CADRE_TRY(manifest_encode(strategy, &part->text, &part->text_bytes, error));
     }
     if (sync_plan->takes_state) {
         CADRE_TRY(state_receive(strategy, was_there, !was_there, error));
@@ -233,8 +233,7 @@ static cadre_status read_taken(
     if (!sync_plan->takes_state) {
         return CADRE_OK;
     }
-    cadre_status status =
-        manifest_decode(strategy, part->text, part->text_bytes, &position, NULL, error);
+    cadre_status status = manifest_decode(strategy, part->text, part->text_bytes, &position, error);
     if (status != CADRE_OK && strategy->state == STATE_WARM) {
         strategy->failed = *error; /* the job does not use it, and it ends alone */
     }

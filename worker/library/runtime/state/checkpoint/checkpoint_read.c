@@ -12,6 +12,7 @@
 #include "common/pure/assert.h"
 #include "common/storage/ahead.h"
 #include "common/storage/storage.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
 #include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -63,7 +64,7 @@ static cadre_status read_block(
     CADRE_ASSERT(i < reader->file->block_count);
     const struct manifest_block *block = &reader->file->blocks[i];
     CADRE_TRY(read_file(reader, block->offset, into, (size_t)block->bytes, error));
-    uint32_t crc = checkpoint_crc32c(into, (size_t)block->bytes);
+    uint32_t crc = crc32c(0, into, (size_t)block->bytes);
     if (crc == block->crc32c) {
         reader->verified[i] = true;
         return CADRE_OK;

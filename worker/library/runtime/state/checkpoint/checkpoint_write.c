@@ -8,6 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
+#include "worker/library/checksum/crc32c.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 #include "worker/library/runtime/state/format/checkpoint_file.h"
 #include "worker/library/runtime/state/layout/streamed.h"
@@ -36,8 +37,8 @@ static void note_block(struct manifest_file *file, uint64_t offset, const void *
     CADRE_ASSERT(offset % BLOCK_BYTES == 0 && offset / BLOCK_BYTES < file->block_count);
     CADRE_ASSERT(size > 0 && size <= BLOCK_BYTES);
     struct manifest_block *block = &file->blocks[offset / BLOCK_BYTES];
-    *block = (struct manifest_block){
-        .offset = offset, .bytes = size, .crc32c = checkpoint_crc32c(bytes, size)};
+    *block =
+        (struct manifest_block){.offset = offset, .bytes = size, .crc32c = crc32c(0, bytes, size)};
     memcpy(block->sha256, hash->bytes, sizeof block->sha256);
 }
 

@@ -232,14 +232,14 @@ cadre_status manifest_text(struct manifest *manifest, const struct manifest_file
     return CADRE_OK;
 }
 
-cadre_status manifest_encode(const struct cadre_strategy *strategy,
-    const struct manifest_file *file, char **ret_text, size_t *ret_bytes, struct cadre_error *error)
+cadre_status manifest_encode(const struct cadre_strategy *strategy, char **ret_text,
+    size_t *ret_bytes, struct cadre_error *error)
 {
     struct manifest *manifest = NULL;
     *ret_text = NULL;
     cadre_status status = manifest_take(strategy, &manifest, error);
     if (status == CADRE_OK) {
-        status = manifest_text(manifest, file, ret_text, ret_bytes, error);
+        status = manifest_text(manifest, NULL, ret_text, ret_bytes, error);
     }
     manifest_free(manifest);
     return status;

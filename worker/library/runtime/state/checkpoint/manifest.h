@@ -47,7 +47,7 @@ struct manifest_block {
 struct manifest_file {
     char name[LIMIT_FILE_NAME_BYTES];
     uint64_t bytes;
-    bool has_hash; /* none in a store, where blocks are what is read and checked */
+    bool has_hash; /* to write; none in a store. Who reads has those of blocks, and not this one */
     uint8_t sha256[LIMIT_SHA256_BYTES];
     struct manifest_block *blocks; /* owned */
     size_t block_count;
@@ -56,17 +56,16 @@ struct manifest_file {
 /* Frees the blocks, and zeroes it. */
 void manifest_file_clear(struct manifest_file *file);
 
-/* The strategy's positions and strings as text, malloc'ed, terminated. `file` may be NULL. */
-cadre_status manifest_encode(const struct cadre_strategy *strategy,
-    const struct manifest_file *file, char **ret_text, size_t *ret_bytes,
-    struct cadre_error *error);
+/* The strategy's positions and strings as text, malloc'ed, terminated. */
+cadre_status manifest_encode(const struct cadre_strategy *strategy, char **ret_text,
+    size_t *ret_bytes, struct cadre_error *error);
 
 struct manifest;
 /* The same in two parts. First what belongs to this moment, in the program's thread; *ret_manifest
  * is the caller's to free. */
 cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifest **ret_manifest,
     struct cadre_error *error);
-/* Then the text, in any thread; malloc'ed, terminated. */
+/* Then the text, in any thread; malloc'ed, terminated. `file` NULL: that of a state sync. */
 cadre_status manifest_text(struct manifest *manifest, const struct manifest_file *file,
     char **ret_text, size_t *ret_bytes, struct cadre_error *error);
 /* Frees it. Accepts NULL. */
@@ -93,13 +92,12 @@ cadre_status manifest_plain_make(
 bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t hash);
 
 /* Takes positions and strings over into the strategy, between state_receive and its commit or undo,
- * which is that of the strings too; *ret_file (may be NULL) is the caller's to clear. A task that
- * is warm takes the positions in all epochs, with `reenters`, and the name of the run; any other
- * one keeps its own positions, and takes the consumption of epochs that it is in. INVALID_ARGUMENT
- * names what is malformed or does not fit the program (then nothing was taken over). Text of any
- * origin is checked. */
+ * which is that of the strings too. A task that is warm takes the positions in all epochs, with
+ * `reenters`, and the name of the run; any other one keeps its own positions, and takes the
+ * consumption of epochs that it is in. INVALID_ARGUMENT names what is malformed or does not fit the
+ * program (then nothing was taken over). Text of any origin is checked. */
 cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
-    uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error);
+    uint64_t *ret_position, struct cadre_error *error);
 
 struct manifest_content;
 /* The same in two parts. First reading; *ret_content is the caller's to free. `strategy` NULL: no

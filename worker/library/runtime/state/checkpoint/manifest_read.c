@@ -245,8 +245,6 @@ static cadre_status read_file(const json_t *root, const char *text, size_t bytes
         return status;
     }
     memcpy(file->name, content.file_name, sizeof file->name);
-    file->has_hash = content.has_file_hash;
-    memcpy(file->sha256, content.file_sha256, sizeof file->sha256);
     file->bytes = content.file_bytes;
     file->block_count = content.block_count;
     file->blocks = calloc(content.block_count + 1, sizeof *file->blocks);
@@ -520,7 +518,7 @@ static cadre_status manifest_read_match(struct cadre_strategy *strategy,
 }
 
 cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
-    uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error)
+    uint64_t *ret_position, struct cadre_error *error)
 {
     struct manifest_content *content = NULL;
     cadre_status status = manifest_read(strategy, text, bytes, &content, error);
@@ -537,10 +535,6 @@ cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, 
     }
     manifest_take_over(strategy, content, false);
     *ret_position = content->position;
-    if (ret_file != NULL) {
-        *ret_file = content->file;
-        content->file = (struct manifest_file){0};
-    }
     manifest_content_free(content);
     return CADRE_OK;
 }

@@ -51,9 +51,4 @@ void checkpoint_file_drop(struct checkpoint_file *file);
 cadre_status checkpoint_file_remove(
     const char *folder, const char *name, struct cadre_error *error);
 
-/* --- checkpoint_sum.c: the checksum of its blocks --- */
-
-/* CRC-32C (Castagnoli), as iSCSI, ext4 and Btrfs have it. */
-uint32_t checkpoint_crc32c(const void *bytes, size_t size);
-
 #endif
