@@ -91,9 +91,10 @@ static cadre_status is_there(struct s3_session *session, const char *path,
     cadre_status status = s3_run(session, &ask, 1, &refused);
     http_answer_free(&ask.answer);
     *ret_is_there = status == CADRE_OK;
-    /* Who may not list gets 403 for what is not there; the write says whether it is more than that.
-     */
-    if (status == CADRE_OK || status == CADRE_NOT_FOUND || status == CADRE_PERMISSION_DENIED) {
+    /* Who may not list gets 403 for what is not there, and no refused HEAD has a body that says
+     * why: the write says whether it is more than that. */
+    if (status == CADRE_OK || status == CADRE_NOT_FOUND || status == CADRE_PERMISSION_DENIED ||
+        status == CADRE_FAILED_PRECONDITION) {
         return CADRE_OK;
     }
     *error = refused;

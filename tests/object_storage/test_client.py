@@ -300,8 +300,9 @@ def test_answers_of_other_servers():
         for kind, status, parts in [("expired", UNAUTHENTICATED, []), ("redirect", FAILED_PRECONDITION, ["ap-test-2"]),
                                     ("html", UNAVAILABLE, []), ("html-502", UNAVAILABLE, ["502"]),
                                     ("500", UNAVAILABLE, ["500"]), ("503", UNAVAILABLE, ["503"])]:
-            for fields in (("list", "s3://client-others/", "", 1, 9), ("stat", path)):
-                if (kind, fields[0]) in (("html", "stat"), ("expired", "stat")):
+            for fields in (("list", "s3://client-others/", "", 1, 9), ("stat", path), ("put", path, one.file(b"new")),
+                           ("put-if-absent", "s3://client-others/new", one.file(b"new"))):
+                if (kind, fields[0]) == ("expired", "stat"):
                     continue  # an answer to HEAD has no body: it says nothing
                 proxy.plan.clear()
                 proxy.plan.next(kind, count=10 ** 6)
