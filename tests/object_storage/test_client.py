@@ -287,6 +287,8 @@ def test_what_is_refused():
             check("wrong-secret" not in text, f"a secret is shown: {text}")
     with driver(AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="") as one:
         one.refused(UNAUTHENTICATED, ["AWS_ACCESS_KEY_ID"], "stat", path)
+    with driver(AWS_ENDPOINT_URL=f"{store.endpoint}/not/here") as one:
+        one.refused(NOT_FOUND, [path, f"{store.endpoint}/not/here"], "stat", path)
     with driver(AWS_REGION="mars-1") as one:  # a store that refuses it says which is right
         one.do("stat", path)
         one.do("list", "s3://client-closed/", "", 1, 9)

@@ -165,7 +165,7 @@ cadre_status s3_profile_find(const char *text, size_t size, enum s3_profile_kind
     struct scan scan = {.rest = {.at = text, .bytes = size}};
     struct span whole;
     bool has_profile = false;
-    bool has_parts = kind == S3_PROFILE_SERVICES;
+    bool of_services = kind == S3_PROFILE_SERVICES;
     *ret_value = (struct s3_profile_value){.text = NULL};
     while (next_text_line(&scan, &whole)) {
         struct span text_line = trim(whole);
@@ -177,7 +177,7 @@ cadre_status s3_profile_find(const char *text, size_t size, enum s3_profile_kind
         }
         size_t indentation = (size_t)(text_line.at - whole.at);
         if (scan.has_setting && indentation > scan.indentation) {
-            if (scan.is_wanted && scan.is_s3 && has_parts) {
+            if (scan.is_wanted && scan.is_s3 && of_services) {
                 CADRE_TRY(read_setting(&scan, text_line, true, name, ret_value, error));
                 scan.is_s3 = true;
             }
@@ -188,7 +188,7 @@ cadre_status s3_profile_find(const char *text, size_t size, enum s3_profile_kind
             has_profile = has_profile || scan.is_wanted;
             continue;
         }
-        CADRE_TRY(read_setting(&scan, text_line, !has_parts, name, ret_value, error));
+        CADRE_TRY(read_setting(&scan, text_line, !of_services, name, ret_value, error));
         scan.has_setting = true;
         scan.indentation = indentation;
     }

@@ -178,9 +178,9 @@ static void judge_answer(struct s3_session *session, struct s3_ask *ask, struct 
     struct s3_attempt *attempt, struct s3_outcome *outcome)
 {
     const struct http_answer *answer = http_answer_of(attempt->call);
-    char endpoint[S3_HOST_BYTES + 16];
-    (void)snprintf(endpoint, sizeof endpoint, "%s://%s", attempt->endpoint.tls ? "https" : "http",
-        attempt->endpoint.host);
+    char endpoint[sizeof attempt->endpoint.host + sizeof attempt->endpoint.prefix + 16];
+    (void)snprintf(endpoint, sizeof endpoint, "%s://%s%s", attempt->endpoint.tls ? "https" : "http",
+        attempt->endpoint.host, attempt->endpoint.prefix);
     const struct s3_failure failure = {.operation = ask->operation,
         .path = ask->path,
         .endpoint = endpoint,
