@@ -306,6 +306,8 @@ def test_answers_of_other_servers():
                            ("put-if-absent", "s3://client-others/new", one.file(b"new"))):
                 if (kind, fields[0]) == ("expired", "stat"):
                     continue  # an answer to HEAD has no body: it says nothing
+                if fields[0].startswith("put") and kind not in ("html", "expired"):
+                    continue  # as a list is refused, and each takes the deadline
                 proxy.plan.clear()
                 proxy.plan.next(kind, count=10 ** 6)
                 one.refused(status, parts, *fields)
