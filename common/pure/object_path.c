@@ -93,8 +93,28 @@ const char *object_url_fault(const char *path)
     return NULL;
 }
 
+/* Whether it begins as "gs://", or "s3:/": with a name and ":/". */
+static bool has_scheme(const char *path)
+{
+    bool begins = is_outer((char)(path[0] | ' ')) && (path[0] < '0' || path[0] > '9');
+    size_t length = 0;
+    while (is_outer((char)(path[length] | ' ')) || path[length] == '+' || path[length] == '-' ||
+           path[length] == '.') {
+        length++;
+    }
+    return begins && path[length] == ':' && path[length + 1] == '/';
+}
+
 const char *object_folder_fault(const char *path)
 {
+    if (is_web(path)) {
+        return "is read only: an object store is s3://BUCKET/PREFIX";
+    }
+    if (!object_path_is(path)) {
+        return has_scheme(path) ? "begins with a scheme that is not known: an object store is "
+                                  "s3://BUCKET/PREFIX, a folder has no scheme"
+                                : NULL;
+    }
     const char *key;
     const char *fault = split(path, &key);
     if (fault != NULL) {

@@ -33,8 +33,10 @@ const char *object_url_fault(const char *path);
  * signature. */
 size_t object_url_shown(const char *path);
 
-/* As object_path_fault, of a folder: what the names of objects begin with, "s3://bucket/key". The
- * key may be missing, and is OBJECT_FOLDER_RESERVE bytes shorter than the longest. */
+/* As object_path_fault, of a folder that is written to: one of files, or what the names of objects
+ * begin with, "s3://bucket/key". The key may be missing, and is OBJECT_FOLDER_RESERVE bytes shorter
+ * than the longest. A URL, and another scheme ("gs://", "S3://", "s3:/"), is a fault: as a folder
+ * of files it would lie in the working folder under that name. */
 const char *object_folder_fault(const char *path);
 
 #endif

@@ -10,6 +10,8 @@
 #include "common/base/utf8.h"
 #include "common/pure/object_path.h"
 
+#define SHOWN_BYTES_MAX 200
+
 static enum storage_kind kind_of(const char *path)
 {
     if (object_path_is(path)) {
@@ -66,18 +68,25 @@ static cadre_status locate_s3(const char *path, bool may_be_folder,
     return CADRE_OK;
 }
 
+/* How much of a URL is shown; what follows a "?" may be a signature. */
+static int shown_bytes(const char *url)
+{
+    size_t bytes = object_url_shown(url);
+    return bytes < SHOWN_BYTES_MAX ? (int)bytes : SHOWN_BYTES_MAX;
+}
+
 static cadre_status locate_web(const char *path, bool may_be_folder, struct cadre_error *error)
 {
     const char *host = strstr(path, "://") + 3;
     if (may_be_folder) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.200s: what is at a URL can be read only; to list and write, give s3://BUCKET/KEY, "
+            "%.*s: what is at a URL can be read only; to list and write, give s3://BUCKET/KEY, "
             "and the store in AWS_ENDPOINT_URL_S3",
-            path);
+            shown_bytes(path), path);
     }
     if (host[strcspn(host, "/?#")] != '/' || host[0] == '/') {
-        return cadre_error_set(
-            error, CADRE_INVALID_ARGUMENT, "%.200s: expected https://HOST/PATH", path);
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%.*s: expected https://HOST/PATH",
+            shown_bytes(path), path);
     }
     for (const char *at = path; *at != '\0'; at++) {
         if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f) {
@@ -108,6 +117,18 @@ cadre_status storage_check(const char *path, struct cadre_error *error)
 {
     struct storage_location location;
     return storage_locate(path, false, &location, error);
+}
+
+cadre_status storage_check_written(const char *path, struct cadre_error *error)
+{
+    if (kind_of(path) == STORAGE_WEB) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%.*s: what is at a URL can be read only; to write, give s3://BUCKET/KEY, and the "
+            "store "
+            "in AWS_ENDPOINT_URL_S3",
+            shown_bytes(path), path);
+    }
+    return storage_check(path, error);
 }
 
 char *storage_join(const char *folder, const char *name)

@@ -12,14 +12,6 @@
 
 #define WHOLE_BYTES_MAX ((size_t)64 << 20) /* more are written in parts */
 
-static cadre_status refuse_web(const char *path, struct cadre_error *error)
-{
-    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%.200s: what is at a URL can be read only; to write, give s3://BUCKET/KEY, and the store "
-        "in AWS_ENDPOINT_URL_S3",
-        path);
-}
-
 static struct s3_ask ask_of(const char *path, const struct storage_location *location,
     enum s3_operation operation, const char *method)
 {
@@ -73,7 +65,7 @@ static cadre_status put(struct storage_client *client, const char *path, const v
         return files_put(path, bytes, size, NULL, error);
     }
     if (location.kind == STORAGE_WEB) {
-        return refuse_web(path, error);
+        return storage_check_written(path, error);
     }
     if (size > WHOLE_BYTES_MAX) {
         return put_in_pieces(client, path, bytes, size, error);
@@ -108,9 +100,10 @@ static cadre_status is_there(struct s3_session *session, const char *path,
     cadre_status status = s3_run(session, &ask, 1, &refused);
     http_answer_free(&ask.answer);
     *ret_is_there = status == CADRE_OK;
-    /* Who may not list gets 403 for what is not there; the write says whether it is more than that.
-     */
-    if (status == CADRE_OK || status == CADRE_NOT_FOUND || status == CADRE_PERMISSION_DENIED) {
+    /* Who may not list gets 403 for what is not there, and no refused HEAD has a body that says
+     * why: the write says whether it is more than that. */
+    if (status == CADRE_OK || status == CADRE_NOT_FOUND || status == CADRE_PERMISSION_DENIED ||
+        status == CADRE_FAILED_PRECONDITION) {
         return CADRE_OK;
     }
     *error = refused;
@@ -127,7 +120,7 @@ cadre_status storage_put_if_absent(struct storage_client *client, const char *pa
         return files_put(path, bytes, size, ret_was_there, error);
     }
     if (location.kind == STORAGE_WEB) {
-        return refuse_web(path, error);
+        return storage_check_written(path, error);
     }
     CADRE_TRY(is_there(session, path, &location, ret_was_there, error));
     if (*ret_was_there) {
@@ -164,7 +157,7 @@ cadre_status storage_remove(
         return files_remove(path, error);
     }
     if (location.kind == STORAGE_WEB) {
-        return refuse_web(path, error);
+        return storage_check_written(path, error);
     }
     struct s3_ask ask = ask_of(path, &location, S3_DELETE_OBJECT, "DELETE");
     struct cadre_error refused = {0};

@@ -92,6 +92,8 @@ bool storage_is_object(const char *path);
 /* A path that can be: a bucket's name as S3 has them, a key of 1 to 1,024 bytes of UTF-8.
  * INVALID_ARGUMENT names the rule. A file's path is always OK. */
 cadre_status storage_check(const char *path, struct cadre_error *error);
+/* The same of what is to be written: INVALID_ARGUMENT of a URL, too, which can be read only. */
+cadre_status storage_check_written(const char *path, struct cadre_error *error);
 /* FOLDER/NAME, with one slash between; the caller's to free. NULL: no memory. */
 char *storage_join(const char *folder, const char *name);
 

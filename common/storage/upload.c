@@ -56,8 +56,7 @@ static cadre_status new_upload(struct storage_client *client, const char *path,
     cadre_status status = storage_client_locate(
         client, upload->path, false, &upload->location, &upload->session, error);
     if (status == CADRE_OK && upload->location.kind == STORAGE_WEB) {
-        status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.200s: what is at a URL can be read only; to write, give s3://BUCKET/KEY", path);
+        status = storage_check_written(path, error);
     }
     if (status != CADRE_OK) {
         free_upload(upload);

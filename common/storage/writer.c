@@ -236,7 +236,7 @@ static void writer_free(struct storage_writer *writer)
 cadre_status storage_writer_open(struct storage_client *client, const char *path,
     struct storage_writer **ret_writer, struct cadre_error *error)
 {
-    CADRE_TRY(storage_check(path, error));
+    CADRE_TRY(storage_check_written(path, error));
     struct storage_writer *writer = calloc(1, sizeof *writer);
     char *copy = strdup(path);
     if (writer == NULL || copy == NULL) {

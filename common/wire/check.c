@@ -83,8 +83,8 @@ const char *check_object(const char *path)
 
 const char *check_folder(const char *path)
 {
-    if (object_path_is(path)) {
-        const char *fault = object_folder_fault(path);
+    const char *fault = object_folder_fault(path);
+    if (fault != NULL || object_path_is(path)) {
         return fault != NULL ? fault : check_printable(path);
     }
     if (path[0] != '/') {

@@ -52,10 +52,7 @@ static cadre_status check_contents(const char *contents, struct cadre_error *err
     if (contents == NULL) {
         return CADRE_OK;
     }
-    const char *fault = storage_is_object(contents) ? object_folder_fault(contents) : NULL;
-    if (storage_is_object(contents) && !object_path_is(contents)) {
-        fault = "is read only: an object store is s3://BUCKET/PREFIX";
-    }
+    const char *fault = object_folder_fault(contents);
     if (fault != NULL) {
         return cadre_error_set(
             error, CADRE_INVALID_ARGUMENT, "--contents %.200s %s", contents, fault);

@@ -23,11 +23,6 @@ struct known_checkpoint {
 static cadre_status open_objects(
     struct local_checkpoints *checkpoints, const char *folder, struct cadre_error *error)
 {
-    const char *fault = object_folder_fault(folder);
-    if (fault != NULL) {
-        return cadre_error_set(
-            error, CADRE_INVALID_ARGUMENT, "the checkpoint folder '%.200s' %s", folder, fault);
-    }
     size_t length = strlen(folder);
     while (folder[length - 1] == '/') {
         length--;
@@ -44,6 +39,11 @@ cadre_status local_checkpoints_open(
     *checkpoints = (struct local_checkpoints){0};
     if (folder == NULL) {
         return CADRE_OK;
+    }
+    const char *fault = object_folder_fault(folder);
+    if (fault != NULL) {
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "the checkpoint folder '%.200s' %s", folder, fault);
     }
     if (object_path_is(folder)) {
         return open_objects(checkpoints, folder, error);

@@ -187,7 +187,9 @@ static cadre_status find_checkpoint(
     return status;
 }
 
-static cadre_status local_submit(struct local *local, struct cadre_error *error)
+/* `restored` NULL: from the start. */
+static cadre_status local_submit(
+    struct local *local, const struct core_checkpoint *restored, struct cadre_error *error)
 {
     const struct local_options *options = local->options;
     struct stat status;
@@ -211,15 +213,11 @@ static cadre_status local_submit(struct local *local, struct cadre_error *error)
         .checkpoint_every = options->checkpoint_every,
         .checkpoints_kept = options->checkpoints_kept,
         .checkpoint_folder = local->checkpoints.folder != NULL ? local->checkpoints.folder : ""};
-    struct core_checkpoint checkpoint;
-    if (options->restore_path != NULL) {
-        CADRE_TRY(find_checkpoint(local, &checkpoint, error));
-        memcpy(local->named, checkpoint.manifest_sha256, sizeof local->named);
-    }
     agent_link_up(local->agent);
-    if (options->restore_path != NULL) {
+    if (restored != NULL) {
+        memcpy(local->named, restored->manifest_sha256, sizeof local->named);
         engine_submit_restored(
-            local->engine, clock_monotonic_us(), (struct call_id){1}, &spec, &checkpoint);
+            local->engine, clock_monotonic_us(), (struct call_id){1}, &spec, restored);
     } else {
         engine_submit(local->engine, clock_monotonic_us(), (struct call_id){1}, &spec);
     }
@@ -285,11 +283,18 @@ static cadre_status run_job(struct local *local, struct cadre_error *error)
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to run %s", local->options->program);
     }
     CADRE_TRY(program_path(local->options->program, &local->program, error));
+    CADRE_TRY(
+        local_checkpoints_open(&local->checkpoints, local->options->checkpoint_folder, error));
+    /* A store may take long to answer: while there is nothing to undo yet, a signal just ends this
+     * process. */
+    struct core_checkpoint restored;
+    bool goes_on = local->options->restore_path != NULL;
+    if (goes_on) {
+        CADRE_TRY(find_checkpoint(local, &restored, error));
+    }
     CADRE_TRY(local_gpus_open(local, error));
     CADRE_TRY(local_folders_open(&local->folders, local->options->output, error));
     CADRE_TRY(guard_open(local->folders.runtime, &local->guard_fd, error));
-    CADRE_TRY(
-        local_checkpoints_open(&local->checkpoints, local->options->checkpoint_folder, error));
     if (uv_loop_init(&local->loop) != 0) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no descriptors for an event loop");
     }
@@ -299,7 +304,7 @@ static cadre_status run_job(struct local *local, struct cadre_error *error)
         status = open_agent(local, error);
     }
     if (status == CADRE_OK) {
-        status = local_submit(local, error);
+        status = local_submit(local, goes_on ? &restored : NULL, error);
     }
     if (status == CADRE_OK) {
         uv_run(&local->loop, UV_RUN_DEFAULT);

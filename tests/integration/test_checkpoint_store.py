@@ -271,6 +271,24 @@ def test_run_and_by_hand():
         check_in("CADRE_CHECKPOINT_DIR is 's3://Wrong/x', which has a bucket", said, "what is wrong with it")
 
 
+def test_run_is_interrupted_while_it_looks():
+    """A list without an end: Ctrl-C ends the command, as before any task is there, and nothing stays behind."""
+    fresh_bucket("endless")
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder, Proxy(chosen_store().endpoint) as proxy:
+        proxy.plan.next("list-endless", count=10 ** 6)
+        variables = {**clean_environment(), **chosen_store().variables(endpoint=proxy.endpoint)}
+        one = subprocess.Popen([program("cadre"), "run", "--restore", "s3://endless/run", LEARNER], cwd=folder,
+                               env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for("some pages", lambda: proxy.counts()["operation"].get("list", 0) > 2)
+            one.send_signal(signal.SIGINT)
+            check_equal(one.wait(HANG_S), -signal.SIGINT, "the command's end")
+        finally:
+            one.kill()
+            one.wait()
+        check_equal(os.listdir(folder), [], "what is left")
+
+
 def test_a_store_that_fails_now_and_then():
     """A twentieth of all answers is a failure: the job does not notice."""
     fresh_bucket("shaky")

@@ -287,6 +287,8 @@ def test_what_is_refused():
             check("wrong-secret" not in text, f"a secret is shown: {text}")
     with driver(AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="") as one:
         one.refused(UNAUTHENTICATED, ["AWS_ACCESS_KEY_ID"], "stat", path)
+    with driver(AWS_ENDPOINT_URL=f"{store.endpoint}/not/here") as one:
+        one.refused(NOT_FOUND, [path, f"{store.endpoint}/not/here"], "stat", path)
     with driver(AWS_REGION="mars-1") as one:  # a store that refuses it says which is right
         one.do("stat", path)
         one.do("list", "s3://client-closed/", "", 1, 9)
@@ -300,9 +302,12 @@ def test_answers_of_other_servers():
         for kind, status, parts in [("expired", UNAUTHENTICATED, []), ("redirect", FAILED_PRECONDITION, ["ap-test-2"]),
                                     ("html", UNAVAILABLE, []), ("html-502", UNAVAILABLE, ["502"]),
                                     ("500", UNAVAILABLE, ["500"]), ("503", UNAVAILABLE, ["503"])]:
-            for fields in (("list", "s3://client-others/", "", 1, 9), ("stat", path)):
-                if (kind, fields[0]) in (("html", "stat"), ("expired", "stat")):
+            for fields in (("list", "s3://client-others/", "", 1, 9), ("stat", path), ("put", path, one.file(b"new")),
+                           ("put-if-absent", "s3://client-others/new", one.file(b"new"))):
+                if (kind, fields[0]) == ("expired", "stat"):
                     continue  # an answer to HEAD has no body: it says nothing
+                if fields[0].startswith("put") and kind not in ("html", "expired"):
+                    continue  # as a list is refused, and each takes the deadline
                 proxy.plan.clear()
                 proxy.plan.next(kind, count=10 ** 6)
                 one.refused(status, parts, *fields)

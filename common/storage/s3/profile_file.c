@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads as Amazon's tools do: a text line that is indented more than the setting above it continues
- * that one, and is passed over here, as no setting that is looked for has several. */
+ * that one, and is passed over here, but for what services have beneath "s3". */
 #include "common/storage/s3/profile_file.h"
 
 #include <stdio.h>
@@ -10,6 +10,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/storage/s3/secret_file.h"
+
+#define SERVICES_BYTES 128 /* of a name */
 
 /* A part of the text. */
 struct span {
@@ -24,6 +26,7 @@ struct scan {
     bool is_wanted;     /* and it is that of the profile */
     bool has_setting;   /* one of this section was read */
     size_t indentation; /* of that */
+    bool is_s3;         /* its name is "s3" */
 };
 
 static bool is_blank(char c)
@@ -82,15 +85,15 @@ static struct span unquoted(struct span name)
     return name;
 }
 
-/* The name in a head: "[x]" in credentials; "[profile x]" and "[default]" in config, where other
- * heads ("[sso-session x]") are of no profile: empty. */
+/* The name in a head: "[x]" in credentials; "[profile x]" and "[default]", or "[services x]", in
+ * config, where other heads ("[sso-session x]") are of none: empty. */
 static struct span profile_of(struct span head, enum s3_profile_kind kind)
 {
-    static const char word[] = "profile";
-    if (kind == S3_PROFILE_CREDENTIALS || is_text(head, "default")) {
+    const char *word = kind == S3_PROFILE_SERVICES ? "services" : "profile";
+    if (kind == S3_PROFILE_CREDENTIALS || (kind == S3_PROFILE_CONFIG && is_text(head, "default"))) {
         return head;
     }
-    size_t bytes = sizeof word - 1;
+    size_t bytes = strlen(word);
     if (head.bytes > bytes && memcmp(head.at, word, bytes) == 0 && is_blank(head.at[bytes])) {
         return unquoted(trim((struct span){.at = head.at + bytes, .bytes = head.bytes - bytes}));
     }
@@ -129,8 +132,9 @@ static struct span without_comment(struct span value)
     return trim(value);
 }
 
-static cadre_status read_setting(struct scan *scan, struct span text_line, const char *name,
-    struct s3_profile_value *ret_value, struct cadre_error *error)
+/* `counts`: it is where `name` is looked for. */
+static cadre_status read_setting(struct scan *scan, struct span text_line, bool counts,
+    const char *name, struct s3_profile_value *ret_value, struct cadre_error *error)
 {
     const char *equals = memchr(text_line.at, '=', text_line.bytes);
     if (!scan->in_section) {
@@ -145,7 +149,8 @@ static cadre_status read_setting(struct scan *scan, struct span text_line, const
         return refuse(scan, "the name before \"=\" is missing", error);
     }
     bool is_named = key.bytes == strlen(name) && strncasecmp(key.at, name, key.bytes) == 0;
-    if (scan->is_wanted && is_named) {
+    scan->is_s3 = is_text(key, "s3");
+    if (scan->is_wanted && counts && is_named) {
         struct span value = without_comment(trim((struct span){
             .at = equals + 1, .bytes = text_line.bytes - (size_t)(equals - text_line.at) - 1}));
         *ret_value = (struct s3_profile_value){.text = value.at, .bytes = value.bytes};
@@ -160,6 +165,7 @@ cadre_status s3_profile_find(const char *text, size_t size, enum s3_profile_kind
     struct scan scan = {.rest = {.at = text, .bytes = size}};
     struct span whole;
     bool has_profile = false;
+    bool of_services = kind == S3_PROFILE_SERVICES;
     *ret_value = (struct s3_profile_value){.text = NULL};
     while (next_text_line(&scan, &whole)) {
         struct span text_line = trim(whole);
@@ -171,6 +177,10 @@ cadre_status s3_profile_find(const char *text, size_t size, enum s3_profile_kind
         }
         size_t indentation = (size_t)(text_line.at - whole.at);
         if (scan.has_setting && indentation > scan.indentation) {
+            if (scan.is_wanted && scan.is_s3 && of_services) {
+                CADRE_TRY(read_setting(&scan, text_line, true, name, ret_value, error));
+                scan.is_s3 = true;
+            }
             continue;
         }
         if (text_line.at[0] == '[') {
@@ -178,7 +188,7 @@ cadre_status s3_profile_find(const char *text, size_t size, enum s3_profile_kind
             has_profile = has_profile || scan.is_wanted;
             continue;
         }
-        CADRE_TRY(read_setting(&scan, text_line, name, ret_value, error));
+        CADRE_TRY(read_setting(&scan, text_line, !of_services, name, ret_value, error));
         scan.has_setting = true;
         scan.indentation = indentation;
     }
@@ -203,7 +213,7 @@ const char *s3_profile_name(const struct storage_variables *variables)
 
 char *s3_profile_path(const struct storage_variables *variables, enum s3_profile_kind kind)
 {
-    bool is_config = kind == S3_PROFILE_CONFIG;
+    bool is_config = kind != S3_PROFILE_CREDENTIALS;
     const char *home = s3_variable(variables, "HOME");
     const char *named =
         s3_variable(variables, is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
@@ -223,14 +233,15 @@ bool s3_profile_is_hidden(
     const struct storage_variables *variables, enum s3_profile_kind kind, cadre_status status)
 {
     const char *variable =
-        kind == S3_PROFILE_CONFIG ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE";
+        kind == S3_PROFILE_CREDENTIALS ? "AWS_SHARED_CREDENTIALS_FILE" : "AWS_CONFIG_FILE";
     return status == CADRE_PERMISSION_DENIED && s3_variable(variables, variable) == NULL;
 }
 
 /* From one of the two files; "" where it does not set it. */
 static cadre_status setting_of(const struct storage_variables *variables, enum s3_profile_kind kind,
-    const char *name, char *ret_value, size_t size, struct cadre_error *error)
+    const char *profile, const char *name, char *ret_value, size_t size, struct cadre_error *error)
 {
+    bool is_there = false;
     CADRE_FREE_AT_EXIT char *path = s3_profile_path(variables, kind);
     struct s3_secret_text text = {.bytes = NULL};
     struct s3_profile_value value;
@@ -246,10 +257,14 @@ static cadre_status setting_of(const struct storage_variables *variables, enum s
     if (status != CADRE_OK) {
         cadre_error_set(error, status, "%s", own.text);
     } else {
-        status = s3_profile_find(
-            text.bytes, text.size, kind, s3_profile_name(variables), name, &value, NULL, error);
+        status =
+            s3_profile_find(text.bytes, text.size, kind, profile, name, &value, &is_there, error);
         if (status != CADRE_OK) {
             cadre_error_wrap(error, status, "%s", path);
+        } else if (kind == S3_PROFILE_SERVICES && !is_there) {
+            status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "%s: there is no [services %.100s], which the profile \"%.100s\" names", path,
+                profile, s3_profile_name(variables));
         } else if (value.bytes >= size) {
             status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "%s: %s has %zu bytes, more than %zu", path, name, value.bytes, size - 1);
@@ -265,9 +280,21 @@ static cadre_status setting_of(const struct storage_variables *variables, enum s
 cadre_status s3_profile_setting(const struct storage_variables *variables, const char *name,
     char *ret_value, size_t size, struct cadre_error *error)
 {
-    CADRE_TRY(setting_of(variables, S3_PROFILE_CONFIG, name, ret_value, size, error));
-    if (ret_value[0] != '\0') {
-        return CADRE_OK;
+    const char *profile = s3_profile_name(variables);
+    char services[SERVICES_BYTES] = "";
+    if (strcmp(name, "endpoint_url") == 0) {
+        CADRE_TRY(setting_of(
+            variables, S3_PROFILE_CONFIG, profile, "services", services, sizeof services, error));
     }
-    return setting_of(variables, S3_PROFILE_CREDENTIALS, name, ret_value, size, error);
+    ret_value[0] = '\0';
+    if (services[0] != '\0') {
+        CADRE_TRY(
+            setting_of(variables, S3_PROFILE_SERVICES, services, name, ret_value, size, error));
+    }
+    if (ret_value[0] == '\0') {
+        CADRE_TRY(setting_of(variables, S3_PROFILE_CONFIG, profile, name, ret_value, size, error));
+    }
+    return ret_value[0] != '\0' ? CADRE_OK
+                                : setting_of(variables, S3_PROFILE_CREDENTIALS, profile, name,
+                                      ret_value, size, error);
 }

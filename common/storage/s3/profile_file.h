@@ -11,8 +11,9 @@
 
 #define S3_PROFILE_FILE_BYTES_MAX ((size_t)256 * 1024)
 
-/* Which of the two: in config a profile is "[profile x]", and "[default]" without the word. */
-enum s3_profile_kind { S3_PROFILE_CREDENTIALS, S3_PROFILE_CONFIG };
+/* Which of the two: in config a profile is "[profile x]", and "[default]" without the word.
+ * SERVICES: "[services x]" of config, of which what is set beneath "s3 =" counts. */
+enum s3_profile_kind { S3_PROFILE_CREDENTIALS, S3_PROFILE_CONFIG, S3_PROFILE_SERVICES };
 
 /* A value in the text of the file. */
 struct s3_profile_value {
@@ -44,7 +45,8 @@ bool s3_profile_is_hidden(
     const struct storage_variables *variables, enum s3_profile_kind kind, cadre_status status);
 
 /* A setting that is no secret ("region", "endpoint_url") of the profile that is used, from config,
- * else from credentials; "" where neither sets it. A file that does not exist sets nothing.
+ * else from credentials; "" where neither sets it. The endpoint that the profile's services have
+ * comes before its own. A file that does not exist sets nothing.
  * INVALID_ARGUMENT: a file that is no ini file, or a value that does not fit. */
 cadre_status s3_profile_setting(const struct storage_variables *variables, const char *name,
     char *ret_value, size_t size, struct cadre_error *error);

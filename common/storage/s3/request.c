@@ -178,9 +178,9 @@ static void judge_answer(struct s3_session *session, struct s3_ask *ask, struct 
     struct s3_attempt *attempt, struct s3_outcome *outcome)
 {
     const struct http_answer *answer = http_answer_of(attempt->call);
-    char endpoint[S3_HOST_BYTES + 16];
-    (void)snprintf(endpoint, sizeof endpoint, "%s://%s", attempt->endpoint.tls ? "https" : "http",
-        attempt->endpoint.host);
+    char endpoint[sizeof attempt->endpoint.host + sizeof attempt->endpoint.prefix + 16];
+    (void)snprintf(endpoint, sizeof endpoint, "%s://%s%s", attempt->endpoint.tls ? "https" : "http",
+        attempt->endpoint.host, attempt->endpoint.prefix);
     const struct s3_failure failure = {.operation = ask->operation,
         .path = ask->path,
         .endpoint = endpoint,
@@ -211,10 +211,28 @@ static bool is_late_error(const struct s3_ask *ask, const struct http_answer *an
            s3_error_parse(answer->body, answer->body_bytes, &unused);
 }
 
+/* Each store says the ETag of what was written, and of what is there; a sign-in page of a proxy,
+ * with status 200, has none. */
+static cadre_status check_is_of_store(
+    const struct s3_ask *ask, const struct http_answer *answer, struct cadre_error *error)
+{
+    bool is_of_one_version = ask->operation == S3_HEAD_OBJECT || ask->operation == S3_GET_OBJECT ||
+                             ask->operation == S3_PUT_OBJECT || ask->operation == S3_UPLOAD_PART;
+    if (ask->bucket == NULL || !is_of_one_version || http_header(answer, "etag") != NULL) {
+        return CADRE_OK;
+    }
+    const char *type = http_header(answer, "content-type");
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "the answer is not the store's, since it has no ETag (HTTP %d, %.64s): is this an object "
+        "store, and no proxy before it?",
+        answer->status, type != NULL ? type : "of no type");
+}
+
 /* What is to be right with a success, and what is to be read from it. */
 static cadre_status take_success(
     struct s3_ask *ask, struct http_answer *answer, struct cadre_error *error)
 {
+    CADRE_TRY(check_is_of_store(ask, answer, error));
     if (ask->check != NULL) {
         CADRE_TRY(ask->check(ask, answer, error));
     }

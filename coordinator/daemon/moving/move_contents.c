@@ -44,9 +44,8 @@ static cadre_status find_roots(struct copy_job *job, struct cadre_error *error)
     }
     const char *store = job->move.to_store ? job->to : job->from;
     const char *fault = object_folder_fault(store);
-    if (fault != NULL || !object_path_is(store)) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%.200s %s", store,
-            fault != NULL ? fault : "is read only: an object store is s3://BUCKET/PREFIX");
+    if (fault != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%.200s %s", store, fault);
     }
     job->move.folder = job->move.to_store ? job->from : job->to;
     struct stat status;

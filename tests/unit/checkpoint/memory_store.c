@@ -141,6 +141,11 @@ cadre_status storage_check(const char *path, struct cadre_error *error)
                          : cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s %s", path, fault);
 }
 
+cadre_status storage_check_written(const char *path, struct cadre_error *error)
+{
+    return storage_check(path, error);
+}
+
 char *storage_join(const char *folder, const char *name)
 {
     char *path = NULL;

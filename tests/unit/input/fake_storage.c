@@ -203,6 +203,13 @@ cadre_status storage_check(const char *path, struct cadre_error *error)
                : cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s names no object", path);
 }
 
+cadre_status storage_check_written(const char *path, struct cadre_error *error)
+{
+    return strncmp(path, "http", 4) == 0
+               ? cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s can be read only", path)
+               : storage_check(path, error);
+}
+
 char *storage_join(const char *folder, const char *name)
 {
     char *path = NULL;

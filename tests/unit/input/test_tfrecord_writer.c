@@ -153,6 +153,9 @@ static void arguments_that_are_refused(void **state)
         cadre_tfrecord_writer_create(scratch_path("none/a"), CADRE_COMPRESSION_NONE, &writer),
         CADRE_NOT_FOUND);
     assert_non_null(strstr(cadre_error_message(), "none/a"));
+    assert_int_equal(
+        cadre_tfrecord_writer_create("https://host/a", CADRE_COMPRESSION_NONE, &writer),
+        CADRE_INVALID_ARGUMENT); /* not when it is closed */
     assert_int_equal(cadre_tfrecord_writer_write(NULL, "a", 1), CADRE_INVALID_ARGUMENT);
     assert_int_equal(
         cadre_tfrecord_writer_create(scratch_path("a"), CADRE_COMPRESSION_NONE, &writer), CADRE_OK);

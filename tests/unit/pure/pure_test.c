@@ -222,6 +222,22 @@ static void object_paths_have_a_form(void **state)
     assert_fault(object_folder_fault(path_of_key(961)), "over 960 bytes");
 }
 
+static void what_is_written_has_no_other_scheme(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *fault;
+    } paths[] = {{"/a/b", NULL}, {"a", NULL}, {"", NULL}, {"a:b/c", NULL}, {"./gs://b/x", NULL},
+        {"://x", NULL}, {"1://x", NULL}, {"s3", NULL}, {"s3:x", NULL}, {"gs://b/x", "begins with"},
+        {"file:///a", "begins with"}, {"S3://b/x", "begins with"}, {"s3:/b/x", "begins with"},
+        {"HTTPS://h/x", "begins with"}, {"https:/h/x", "begins with"},
+        {"https://host/path", "is read only"}, {"http://host/path", "is read only"}};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_fault(object_folder_fault(paths[i].path), paths[i].fault);
+    }
+}
+
 static void objects_that_are_read_have_a_form(void **state)
 {
     (void)state;
@@ -252,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heap_gives_the_earliest),
         cmocka_unit_test(object_paths_have_a_form),
+        cmocka_unit_test(what_is_written_has_no_other_scheme),
         cmocka_unit_test(objects_that_are_read_have_a_form),
         cmocka_unit_test(map_finds_what_was_added),
         cmocka_unit_test(list_keeps_its_order),

@@ -151,6 +151,9 @@ static void a_folder_may_be_in_an_object_store(void **state)
     setenv("CADRE_CHECKPOINT_DIR", "s3://", 1);
     assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
         "CADRE_CHECKPOINT_DIR is 's3://', which names no bucket: write s3://BUCKET/KEY");
+    setenv("CADRE_CHECKPOINT_DIR", "gs://bucket/run", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_CHECKPOINT_DIR is 'gs://bucket/run', which begins with");
 }
 
 static void malformed_values_are_named(void **state)

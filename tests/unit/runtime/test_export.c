@@ -257,6 +257,10 @@ static void misuse_is_reported(void **state)
     assert_public_error(cadre_export(strategy, NULL, NULL, 0), CADRE_INVALID_ARGUMENT, "path");
     assert_public_error(
         cadre_export(strategy, "model", NULL, 0), CADRE_INVALID_ARGUMENT, "does not end with");
+    assert_public_error(cadre_export(strategy, "gs://b/m.safetensors", NULL, 0),
+        CADRE_INVALID_ARGUMENT, "which begins with a scheme");
+    assert_public_error(cadre_export(strategy, "https://host/m.safetensors", NULL, 0),
+        CADRE_INVALID_ARGUMENT, "which is read only");
     assert_public_error(cadre_export(strategy, "a/.safetensors", NULL, 0), CADRE_INVALID_ARGUMENT,
         "does not end with");
     assert_public_error(

@@ -327,7 +327,9 @@ static void an_instance_that_gives_none(void **state)
         {{{.url = NULL}}, CADRE_UNAUTHENTICATED,
             "no credentials for the object store: AWS_ACCESS_KEY_ID is not set, the profile "
             "\"default\" has no keys in ~/.aws/credentials, no container's agent is set, and the "
-            "instance's metadata does not answer: set AWS_ACCESS_KEY_ID and"},
+            "instance's metadata does not answer: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+            "(for "
+            "a job: cadre submit --env NAME for each)"},
         {{{"PUT", IMDS "/api/token", TTL, CADRE_OK, 404, "no"}}, CADRE_UNAUTHENTICATED,
             "metadata gives no token"},
         {{{"PUT", IMDS "/api/token", TTL, CADRE_OK, 200, "<html>"}}, CADRE_UNAUTHENTICATED,

@@ -45,6 +45,15 @@ static const char config[] = "[default]\n"
                              "region = ap-east-1\n"
                              "[profile \"]\n"
                              "region = nor-this\n"
+                             "[services minio]\n"
+                             "dynamodb =\n"
+                             "  endpoint_url = http://not-this\n"
+                             "s3 = \n"
+                             "  # ours\n"
+                             "  endpoint_url = http://minio:9001\n"
+                             "endpoint_url = http://nor-this\n"
+                             "[services none]\n"
+                             "s3 =\n"
                              "[profilework]\n"
                              "region = nor-this";
 
@@ -93,6 +102,37 @@ static void a_file_of_settings(void **state)
     assert_string_equal(value_of(config, kind, "default", "s3"), "");
     assert_null(value_of(config, kind, "default", "max_concurrent_requests"));
     assert_null(value_of(config, kind, "", "region"));
+}
+
+static void services_of_settings(void **state)
+{
+    const enum s3_profile_kind kind = S3_PROFILE_SERVICES;
+    (void)state;
+    assert_string_equal(value_of(config, kind, "minio", "endpoint_url"), "http://minio:9001");
+    assert_null(value_of(config, kind, "none", "endpoint_url"));
+    assert_null(value_of(config, kind, "work", "region"));
+    assert_null(value_of(config, kind, "minio", "s3"));
+}
+
+static void the_endpoint_of_a_profile_with_services(void **state)
+{
+    struct standin standin = {.now_us = 0};
+    const struct storage_variables variables = standin_variables(&standin);
+    struct cadre_error error;
+    char value[64];
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    standin_set(&standin, "AWS_CONFIG_FILE", test_path(path, test_temp_dir(), "services"));
+    test_write(path, "[default]\nservices = a\nendpoint_url = http://b\n[services a]\n"
+                     "s3 =\n  endpoint_url = http://a\n");
+    assert_ok(s3_profile_setting(&variables, "endpoint_url", value, sizeof value, &error), &error);
+    assert_string_equal(value, "http://a");
+    test_write(path, "[default]\nservices = a\nendpoint_url = http://b\n[services a]\ns3 =\n");
+    assert_ok(s3_profile_setting(&variables, "endpoint_url", value, sizeof value, &error), &error);
+    assert_string_equal(value, "http://b");
+    test_write(path, "[default]\nservices = c\nendpoint_url = http://b\n");
+    assert_error(s3_profile_setting(&variables, "endpoint_url", value, sizeof value, &error),
+        CADRE_INVALID_ARGUMENT, &error, "there is no [services c]");
 }
 
 static void whether_there_is_such_a_profile(void **state)
@@ -237,6 +277,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_of_credentials),
         cmocka_unit_test(a_file_of_settings),
+        cmocka_unit_test(services_of_settings),
+        cmocka_unit_test(the_endpoint_of_a_profile_with_services),
         cmocka_unit_test(whether_there_is_such_a_profile),
         cmocka_unit_test(files_that_are_none),
         cmocka_unit_test(damaged_files),

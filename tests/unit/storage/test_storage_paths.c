@@ -76,6 +76,9 @@ static void paths(void **state)
     for (size_t i = 0; i < CADRE_COUNT_OF(wrong); i++) {
         assert_int_equal(storage_check(wrong[i], &error), CADRE_INVALID_ARGUMENT);
     }
+    assert_ok(storage_check_written("s3://bucket/a", &error), &error);
+    assert_error(storage_check_written("https://h/x?y=secret", &error), CADRE_INVALID_ARGUMENT,
+        &error, "https://h/x: what is at a URL can be read only");
     memset(path + strlen(RIG_BUCKET), 'k', 1024);
     assert_ok(storage_check(path, &error), &error);
     path[strlen(RIG_BUCKET) + 1024] = 'k';

@@ -47,7 +47,8 @@ static void job_spec_fields(void **state)
         "JobSpec.checkpoint_folder \"s3://\" names no bucket: write s3://BUCKET/KEY");
     BEND_SPEC(checkpoint_folder, "s3://Bucket/a", INVALID, "has a bucket whose name is not of");
     BEND_SPEC(checkpoint_folder, "s3://bucket/a\n", INVALID, "has a control character");
-    BEND_SPEC(checkpoint_folder, "https://host/a", INVALID, "is not an absolute path");
+    BEND_SPEC(checkpoint_folder, "https://host/a", INVALID, "is read only");
+    BEND_SPEC(checkpoint_folder, "gs://bucket/a", INVALID, "begins with");
     name[LIMIT_NAME_BYTES - 1] = '\0';
     struct job_spec longest = sample_spec;
     longest.name = name;

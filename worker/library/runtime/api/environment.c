@@ -121,17 +121,18 @@ static cadre_status check_frame(struct cadre_error *error)
     return status;
 }
 
-/* The name of a folder in an object store: without slashes at its end, so that there is one before
+/* The name of a folder; in an object store without slashes at its end, so that there is one before
  * the names in it. */
-static cadre_status check_object_folder(const char *name, char *folder, struct cadre_error *error)
+static cadre_status check_folder(const char *name, char *folder, struct cadre_error *error)
 {
     const char *fault = object_folder_fault(folder);
     if (fault != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s is '%.*s', which %s", name,
             VALUE_SHOWN, folder, fault);
     }
-    for (size_t length = strlen(folder); folder[length - 1] == '/'; length--) {
-        folder[length - 1] = '\0';
+    size_t length = strlen(folder);
+    while (object_path_is(folder) && folder[length - 1] == '/') {
+        folder[--length] = '\0';
     }
     return CADRE_OK;
 }
@@ -148,10 +149,7 @@ static cadre_status read_checkpoints(struct environment *environment, struct cad
     if (getenv("CADRE_CHECKPOINT_DIR") != NULL) {
         CADRE_TRY(read_text("CADRE_CHECKPOINT_DIR", "", environment->checkpoint_folder,
             sizeof environment->checkpoint_folder, error));
-    }
-    if (object_path_is(environment->checkpoint_folder)) {
-        CADRE_TRY(
-            check_object_folder("CADRE_CHECKPOINT_DIR", environment->checkpoint_folder, error));
+        CADRE_TRY(check_folder("CADRE_CHECKPOINT_DIR", environment->checkpoint_folder, error));
     }
     return getenv("CADRE_RESTORE") == NULL
                ? CADRE_OK

@@ -31,9 +31,7 @@ static cadre_status check_numbers(
             "the directory for checkpoints is to have a name of 1 to %d bytes",
             ENVIRONMENT_FOLDER_BYTES - 1);
     }
-    const char *fault = options->directory != NULL && object_path_is(options->directory)
-                            ? object_folder_fault(options->directory)
-                            : NULL;
+    const char *fault = options->directory != NULL ? object_folder_fault(options->directory) : NULL;
     return fault == NULL
                ? CADRE_OK
                : cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -281,7 +281,9 @@ static cadre_status check_path(const char *path, struct cadre_error *error)
     size_t tail = sizeof kind - 1;
     bool named =
         length > tail && strcmp(path + length - tail, kind) == 0 && path[length - tail - 1] != '/';
-    const char *fault = named && object_path_is(path) ? object_path_fault(path) : NULL;
+    const char *fault = !named                 ? NULL
+                        : object_path_is(path) ? object_path_fault(path)
+                                               : object_folder_fault(path);
     if (fault != NULL) {
         return cadre_error_set(
             error, CADRE_INVALID_ARGUMENT, "cadre_export to '%.200s', which %s", path, fault);
