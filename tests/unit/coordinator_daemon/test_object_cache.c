@@ -163,6 +163,24 @@ static void what_was_used_longest_ago_goes(void **state)
     assert_ok(read_content(&hashes[2], &bytes, &error), &error);
 }
 
+/* Contents that are larger than all copies together may be. */
+static void one_that_is_larger_than_the_limit(void **state)
+{
+    (void)state;
+    static char text[2 * LIMIT_BYTES];
+    struct cadre_error error = {0};
+    uint64_t bytes = 0;
+    struct sha256 small = put("a content", 9);
+    struct sha256 large = put(text, sizeof text);
+    assert_ok(read_content(&small, &bytes, &error), &error);
+    set_used(&small, 1000);
+    assert_ok(read_content(&large, &bytes, &error), &error);
+    assert_int_equal(bytes, sizeof text);
+    assert_false(has_copy(&small));
+    assert_ok(read_content(&small, &bytes, &error), &error);
+    assert_ok(read_content(&large, NULL, &error), &error);
+}
+
 static void a_start_removes_what_is_no_copy(void **state)
 {
     (void)state;
@@ -231,7 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(a_content_is_fetched_once), TEST(several_read_the_same),
         TEST(one_that_is_wrong_is_no_copy), TEST(what_was_used_longest_ago_goes),
-        TEST(a_start_removes_what_is_no_copy), TEST(a_store_that_is_away_is_tried_again),
-        TEST(all_below_a_folder_is_removed)};
+        TEST(one_that_is_larger_than_the_limit), TEST(a_start_removes_what_is_no_copy),
+        TEST(a_store_that_is_away_is_tried_again), TEST(all_below_a_folder_is_removed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
