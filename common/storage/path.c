@@ -10,6 +10,8 @@
 #include "common/base/utf8.h"
 #include "common/pure/object_path.h"
 
+#define SHOWN_BYTES_MAX 200
+
 static enum storage_kind kind_of(const char *path)
 {
     if (object_path_is(path)) {
@@ -71,13 +73,13 @@ static cadre_status locate_web(const char *path, bool may_be_folder, struct cadr
     const char *host = strstr(path, "://") + 3;
     if (may_be_folder) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.200s: what is at a URL can be read only; to list and write, give s3://BUCKET/KEY, "
+            "%.*s: what is at a URL can be read only; to list and write, give s3://BUCKET/KEY, "
             "and the store in AWS_ENDPOINT_URL_S3",
-            path);
+            storage_shown_bytes(path), path);
     }
     if (host[strcspn(host, "/?#")] != '/' || host[0] == '/') {
-        return cadre_error_set(
-            error, CADRE_INVALID_ARGUMENT, "%.200s: expected https://HOST/PATH", path);
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%.*s: expected https://HOST/PATH",
+            storage_shown_bytes(path), path);
     }
     for (const char *at = path; *at != '\0'; at++) {
         if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f) {
@@ -125,6 +127,12 @@ char *storage_join(const char *folder, const char *name)
         memcpy(path + folder_bytes + (has_slash ? 0 : 1), name, name_bytes + 1);
     }
     return path;
+}
+
+int storage_shown_bytes(const char *path)
+{
+    size_t bytes = object_url_shown(path);
+    return (int)(bytes < SHOWN_BYTES_MAX ? bytes : SHOWN_BYTES_MAX);
 }
 
 char *storage_shown_path(const char *path)

@@ -14,9 +14,9 @@
 static cadre_status refuse_web(const char *path, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%.200s: what is at a URL can be read only; to write, give s3://BUCKET/KEY, and the store "
+        "%.*s: what is at a URL can be read only; to write, give s3://BUCKET/KEY, and the store "
         "in AWS_ENDPOINT_URL_S3",
-        path);
+        storage_shown_bytes(path), path);
 }
 
 static struct s3_ask ask_of(const char *path, const struct storage_location *location,

@@ -57,7 +57,8 @@ static cadre_status new_upload(struct storage_client *client, const char *path,
         client, upload->path, false, &upload->location, &upload->session, error);
     if (status == CADRE_OK && upload->location.kind == STORAGE_WEB) {
         status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%.200s: what is at a URL can be read only; to write, give s3://BUCKET/KEY", path);
+            "%.*s: what is at a URL can be read only; to write, give s3://BUCKET/KEY",
+            storage_shown_bytes(path), path);
     }
     if (status != CADRE_OK) {
         free_upload(upload);
