@@ -19,6 +19,10 @@
 /* A store that does not answer for so long ends the copy, which can go on later. */
 #define AWAY_MAX_US (60 * CADRE_US_PER_S)
 
+/* One thing that failed so often while the store was there in between ends it, too. Each try has
+ * the requests of it repeated for as long as their deadline says. */
+#define TRIES_MAX 10
+
 struct move_run {
     struct move *move;
     pthread_mutex_t mutex; /* of what follows */
@@ -76,7 +80,9 @@ static void do_item(struct move_run *run, const struct move_item *item)
     struct cadre_error error = {0};
     bool was_there = move_has(run->move, item);
     cadre_status status = was_there ? CADRE_OK : move_one(run->move, item, &error);
-    while (status == CADRE_UNAVAILABLE && objects_wait(run->move->objects)) {
+    for (unsigned tries = 1;
+         status == CADRE_UNAVAILABLE && tries < TRIES_MAX && objects_wait(run->move->objects);
+         tries++) {
         error = (struct cadre_error){0};
         status = move_one(run->move, item, &error);
     }
