@@ -171,11 +171,9 @@ static void watch_threads(struct move_run *run)
 {
     uint64_t every_us = run->terminal ? DRAW_EVERY_US : LOG_EVERY_US;
     while (run->threads > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(DRAW_EVERY_US * 1000);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        uint64_t end_us = clock_monotonic_us() + DRAW_EVERY_US;
+        const struct timespec until = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
+            .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
         (void)pthread_cond_timedwait(&run->changed, &run->mutex, &until);
         uint64_t now_us = clock_monotonic_us();
         give_up_on_store(run, now_us);
@@ -198,7 +196,11 @@ cadre_status move_run(struct move *move, struct move_result *ret_result, struct 
         .moved_before = objects_moved_bytes(move->objects)};
     size_t started = 0;
     pthread_mutex_init(&run.mutex, NULL);
-    pthread_cond_init(&run.changed, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&run.changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pthread_mutex_lock(&run.mutex);
     while (started < THREADS && thread_start(&threads[started], copy_items, &run) == 0) {
         started++;

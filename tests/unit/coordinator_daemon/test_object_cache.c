@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -214,6 +215,31 @@ static void a_store_that_is_away_is_tried_again(void **state)
     assert_false(objects_wait(objects));
 }
 
+/* What the wall clock shows more than it does; as if it were set back before the wait. */
+static _Atomic time_t ahead_s;
+
+int __real_clock_gettime(clockid_t which, struct timespec *ret_time);
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret_time);
+
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret_time)
+{
+    int result = __real_clock_gettime(which, ret_time);
+    ret_time->tv_sec += which == CLOCK_REALTIME ? ahead_s : 0;
+    return result;
+}
+
+static void a_clock_that_is_set_back(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    (void)objects_judge(objects, cadre_error_set(&error, CADRE_UNAVAILABLE, "no answer"), &error);
+    uint64_t begun_us = clock_monotonic_us();
+    ahead_s = 30;
+    assert_true(objects_wait(objects));
+    ahead_s = 0;
+    assert_true(clock_monotonic_us() - begun_us < 25 * CADRE_US_PER_S);
+}
+
 static bool may(const void *user)
 {
     unsigned *left = *(unsigned *const *)user;
@@ -250,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(a_content_is_fetched_once), TEST(several_read_the_same),
         TEST(one_that_is_wrong_is_no_copy), TEST(what_was_used_longest_ago_goes),
         TEST(one_that_is_larger_than_the_limit), TEST(a_start_removes_what_is_no_copy),
-        TEST(a_store_that_is_away_is_tried_again), TEST(all_below_a_folder_is_removed)};
+        TEST(a_store_that_is_away_is_tried_again), TEST(a_clock_that_is_set_back),
+        TEST(all_below_a_folder_is_removed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
