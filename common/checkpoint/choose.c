@@ -312,7 +312,8 @@ static cadre_status choose_choose(const struct search *search, const struct foun
             choice->position = named->position;
             return CADRE_OK;
         }
-        if (status != CADRE_DATA_LOSS && status != CADRE_UNAVAILABLE) {
+        bool is_away = status == CADRE_UNAVAILABLE && storage_is_object(folder);
+        if (is_away || (status != CADRE_DATA_LOSS && status != CADRE_UNAVAILABLE)) {
             return cadre_error_wrap(
                 error, status, "the checkpoint of step %" PRIu64 " in %s", named->position, folder);
         }

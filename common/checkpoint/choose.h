@@ -29,7 +29,8 @@ bool checkpoint_is_folder(const char *path);
 
 /* Looks through the manifests and tensors there (name.h), highest step first. NOT_FOUND:
  * there is none; DATA_LOSS: none is whole, with the fault of the newest; PERMISSION_DENIED and
- * RESOURCE_EXHAUSTED end the search, because they do not depend on the checkpoint. Thread-safe. */
+ * RESOURCE_EXHAUSTED, and of an object store UNAVAILABLE, end the search, because they do not
+ * depend on the checkpoint. Thread-safe. */
 cadre_status checkpoint_choose(
     const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error);
 /* The same, for one that others will read: the bytes of the tensors are not read, and their number

@@ -11,6 +11,7 @@
 
 #include "common/base/thread.h"
 #include "common/pure/assert.h"
+#include "common/pure/object_path.h"
 
 #define PIECE_BYTES ((size_t)4 << 20)
 #define PIECES      8
@@ -78,7 +79,8 @@ static cadre_status fill(
     }
     if (slot->bytes == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory to read %s ahead: a piece has %zu bytes", storage_path_of(ahead->object),
+            "no memory to read %.*s ahead: a piece has %zu bytes",
+            (int)object_url_shown(storage_path_of(ahead->object)), storage_path_of(ahead->object),
             PIECE_BYTES);
     }
     return storage_read(
@@ -128,8 +130,8 @@ cadre_status storage_ahead_open(const struct storage_object *object,
     struct storage_ahead *ahead = calloc(1, sizeof *ahead);
     *ret_ahead = ahead;
     if (ahead == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to read %s", storage_path_of(object));
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read %.*s",
+            (int)object_url_shown(storage_path_of(object)), storage_path_of(object));
     }
     ahead->object = object;
     ahead->bytes = storage_info_of(object)->bytes;

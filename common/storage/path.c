@@ -68,13 +68,6 @@ static cadre_status locate_s3(const char *path, bool may_be_folder,
     return CADRE_OK;
 }
 
-/* How much of a URL is shown; what follows a "?" may be a signature. */
-static int shown_bytes(const char *url)
-{
-    size_t bytes = object_url_shown(url);
-    return bytes < SHOWN_BYTES_MAX ? (int)bytes : SHOWN_BYTES_MAX;
-}
-
 static cadre_status locate_web(const char *path, bool may_be_folder, struct cadre_error *error)
 {
     const char *host = strstr(path, "://") + 3;
@@ -82,11 +75,11 @@ static cadre_status locate_web(const char *path, bool may_be_folder, struct cadr
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%.*s: what is at a URL can be read only; to list and write, give s3://BUCKET/KEY, "
             "and the store in AWS_ENDPOINT_URL_S3",
-            shown_bytes(path), path);
+            storage_shown_bytes(path), path);
     }
     if (host[strcspn(host, "/?#")] != '/' || host[0] == '/') {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%.*s: expected https://HOST/PATH",
-            shown_bytes(path), path);
+            storage_shown_bytes(path), path);
     }
     for (const char *at = path; *at != '\0'; at++) {
         if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f) {
@@ -124,9 +117,8 @@ cadre_status storage_check_written(const char *path, struct cadre_error *error)
     if (kind_of(path) == STORAGE_WEB) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%.*s: what is at a URL can be read only; to write, give s3://BUCKET/KEY, and the "
-            "store "
-            "in AWS_ENDPOINT_URL_S3",
-            shown_bytes(path), path);
+            "store in AWS_ENDPOINT_URL_S3",
+            storage_shown_bytes(path), path);
     }
     return storage_check(path, error);
 }
@@ -146,6 +138,12 @@ char *storage_join(const char *folder, const char *name)
         memcpy(path + folder_bytes + (has_slash ? 0 : 1), name, name_bytes + 1);
     }
     return path;
+}
+
+int storage_shown_bytes(const char *path)
+{
+    size_t bytes = object_url_shown(path);
+    return (int)(bytes < SHOWN_BYTES_MAX ? bytes : SHOWN_BYTES_MAX);
 }
 
 char *storage_shown_path(const char *path)

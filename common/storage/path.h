@@ -23,5 +23,7 @@ cadre_status storage_locate(const char *path, bool may_be_folder,
 /* The path as it may be shown: without what follows a "?", which may be a signature. The caller's
  * to free; NULL: no memory. */
 char *storage_shown_path(const char *path);
+/* How many bytes of the path a sentence shows, likewise; 200 at most. */
+int storage_shown_bytes(const char *path);
 
 #endif

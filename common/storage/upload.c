@@ -387,6 +387,7 @@ cadre_status storage_upload_finish(
 
 /* --- abort --- */
 
+/* `error` may be NULL. */
 static cadre_status abort_at_store(struct s3_session *session, const char *path, const char *bucket,
     const char *key, const char *name, struct cadre_error *error)
 {
@@ -404,7 +405,9 @@ static cadre_status abort_at_store(struct s3_session *session, const char *path,
     if (status == CADRE_OK || status == CADRE_NOT_FOUND) {
         return CADRE_OK; /* another one was faster */
     }
-    *error = refused;
+    if (error != NULL) {
+        *error = refused;
+    }
     return status;
 }
 

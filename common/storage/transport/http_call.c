@@ -224,12 +224,14 @@ static int on_seek(void *user, curl_off_t offset, int whence)
 
 /* --- the connection --- */
 
-/* curl's prototype: is called for each address of a host until one can be connected to. */
+/* curl's prototype: is called for each address of a host until one can be connected to. Programs
+ * that this one starts have no use for its connections; curl itself would let them have these. */
 static curl_socket_t on_open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)purpose;
     struct http_call *call = user;
-    if (metadata_address_is(&address->addr)) {
+    bool is_checked = call->http->no_metadata && !call->apart;
+    if (is_checked && metadata_address_is(&address->addr)) {
         call->forbidden = true;
         return CURL_SOCKET_BAD;
     }
@@ -318,10 +320,8 @@ static void set_options(struct http_call *call)
     curl_easy_setopt(easy, CURLOPT_READDATA, call);
     curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
     curl_easy_setopt(easy, CURLOPT_SEEKDATA, call);
-    if (call->http->no_metadata && !call->apart) {
-        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
-        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
-    }
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
 }
 
 static bool append_header(struct http_call *call, const char *header)

@@ -247,6 +247,7 @@ static cadre_status check_object(const struct log_segment *segment, const uint8_
     memcpy(&little, object + (is_long ? MAGIC_BYTES : 0), is_long ? sizeof little : 0);
     uint64_t marks = le32toh(little);
     if (is_long && get_u64(object + MAGIC_BYTES + 4) == bytes &&
+        bytes <= size && /* else the sum may wrap */
         size == HEAD_BYTES + marks * MARK_BYTES + bytes + SHA256_BYTES &&
         sha256_of(object, size - SHA256_BYTES, &hash, NULL) == CADRE_OK &&
         memcmp(hash.bytes, object + size - SHA256_BYTES, SHA256_BYTES) == 0) {

@@ -19,6 +19,10 @@
 /* A store that does not answer for so long ends the copy, which can go on later. */
 #define AWAY_MAX_US (60 * CADRE_US_PER_S)
 
+/* One thing that failed so often while the store was there in between ends it, too. Each try has
+ * the requests of it repeated for as long as their deadline says. */
+#define TRIES_MAX 10
+
 struct move_run {
     struct move *move;
     pthread_mutex_t mutex; /* of what follows */
@@ -76,7 +80,9 @@ static void do_item(struct move_run *run, const struct move_item *item)
     struct cadre_error error = {0};
     bool was_there = move_has(run->move, item);
     cadre_status status = was_there ? CADRE_OK : move_one(run->move, item, &error);
-    while (status == CADRE_UNAVAILABLE && objects_wait(run->move->objects)) {
+    for (unsigned tries = 1;
+         status == CADRE_UNAVAILABLE && tries < TRIES_MAX && objects_wait(run->move->objects);
+         tries++) {
         error = (struct cadre_error){0};
         status = move_one(run->move, item, &error);
     }
@@ -165,11 +171,9 @@ static void watch_threads(struct move_run *run)
 {
     uint64_t every_us = run->terminal ? DRAW_EVERY_US : LOG_EVERY_US;
     while (run->threads > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(DRAW_EVERY_US * 1000);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        uint64_t end_us = clock_monotonic_us() + DRAW_EVERY_US;
+        const struct timespec until = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
+            .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
         (void)pthread_cond_timedwait(&run->changed, &run->mutex, &until);
         uint64_t now_us = clock_monotonic_us();
         give_up_on_store(run, now_us);
@@ -192,7 +196,11 @@ cadre_status move_run(struct move *move, struct move_result *ret_result, struct 
         .moved_before = objects_moved_bytes(move->objects)};
     size_t started = 0;
     pthread_mutex_init(&run.mutex, NULL);
-    pthread_cond_init(&run.changed, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&run.changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pthread_mutex_lock(&run.mutex);
     while (started < THREADS && thread_start(&threads[started], copy_items, &run) == 0) {
         started++;

@@ -15,7 +15,7 @@ struct move_result {
 };
 
 /* Ends with the first error but for damaged items, which are logged and counted. UNAVAILABLE: the
- * store has been away for too long. */
+ * store has been away for too long, or answers and does not give or take one of them. */
 cadre_status move_run(struct move *move, struct move_result *ret_result, struct cadre_error *error);
 
 #endif

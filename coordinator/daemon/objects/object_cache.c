@@ -109,14 +109,15 @@ static uint64_t list_copies(
     return bytes;
 }
 
-/* Removes what was used longest ago, down to seven eighths of the limit. */
+/* Removes what was used longest ago, down to seven eighths of the limit. What was used last stays,
+ * also where it is larger than that: others of its readers would fetch it again. */
 static void trim(struct object_cache *cache)
 {
     CADRE_FREE_AT_EXIT struct copy *copies = NULL;
     size_t count = 0;
     uint64_t bytes = list_copies(cache, false, &copies, &count);
     uint64_t goal = cache->limit_bytes - cache->limit_bytes / 8;
-    for (size_t i = 0; i < count && bytes > goal; i++) {
+    for (size_t i = 0; i + 1 < count && bytes > goal; i++) {
         CADRE_FREE_AT_EXIT char *path = NULL;
         if (asprintf(&path, "%s/%s", cache->folder, copies[i].hex) < 0) {
             path = NULL;
@@ -223,8 +224,17 @@ static cadre_status check_fetched(
     return CADRE_OK;
 }
 
+/* When it is used: the kernel keeps no such time on every mount. */
+static void note_use(int fd)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
+    (void)futimens(fd, times);
+}
+
+/* The copy is open for who fetched it, whatever becomes of its name. */
 static cadre_status fetch_to(struct object_cache *cache, const struct fetching *own,
-    const char *temporary, const char *path, struct cadre_error *error)
+    const char *temporary, const char *path, int *ret_fd, uint64_t *ret_bytes,
+    struct cadre_error *error)
 {
     uint64_t bytes = 0;
     CADRE_FREE_AT_EXIT char *object = object_name_of_blob(cache->objects, own->sha256);
@@ -235,15 +245,22 @@ static cadre_status fetch_to(struct object_cache *cache, const struct fetching *
     }
     CADRE_TRY(objects_fetch(cache->objects, object, fd, error));
     CADRE_TRY(check_fetched(fd, own, &bytes, error));
-    if (rename(temporary, path) != 0) {
+    note_use(fd);
+    if (lseek(fd, 0, SEEK_SET) != 0 || rename(temporary, path) != 0) {
         return cadre_error_errno(error, errno, "the coordinator cannot write %s", path);
     }
     object_cache_came(cache, bytes);
+    if (ret_bytes != NULL) {
+        *ret_bytes = bytes;
+    }
+    *ret_fd = fd;
+    fd = -1;
     return CADRE_OK;
 }
 
+/* *ret_fd stays as it is where another thread fetched it. */
 static cadre_status fetch(struct object_cache *cache, const uint8_t sha256[SHA256_BYTES],
-    const char *path, struct cadre_error *error)
+    const char *path, int *ret_fd, uint64_t *ret_bytes, struct cadre_error *error)
 {
     struct fetching own;
     uint64_t number = 0;
@@ -257,20 +274,13 @@ static cadre_status fetch(struct object_cache *cache, const uint8_t sha256[SHA25
         temporary = NULL;
         status = no_memory(error);
     } else {
-        status = fetch_to(cache, &own, temporary, path, error);
+        status = fetch_to(cache, &own, temporary, path, ret_fd, ret_bytes, error);
         if (status != CADRE_OK) {
             (void)unlink(temporary);
         }
     }
     end_fetch(cache, &own);
     return status;
-}
-
-/* When it is used: the kernel keeps no such time on every mount. */
-static void note_use(int fd)
-{
-    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
-    (void)futimens(fd, times);
 }
 
 cadre_status object_cache_read(struct object_cache *cache, const char *folder,
@@ -285,8 +295,9 @@ cadre_status object_cache_read(struct object_cache *cache, const char *folder,
     /* A copy that was fetched may be removed before it is opened, or another thread's fetch fail.
      */
     for (unsigned i = 0; cache != NULL && status == CADRE_NOT_FOUND && i < 3; i++) {
-        CADRE_TRY(fetch(cache, sha256, path, error));
-        status = file_open_regular(path, ret_fd, ret_bytes, &why);
+        *ret_fd = -1;
+        CADRE_TRY(fetch(cache, sha256, path, ret_fd, ret_bytes, error));
+        status = *ret_fd >= 0 ? CADRE_OK : file_open_regular(path, ret_fd, ret_bytes, &why);
     }
     if (status == CADRE_OK && cache != NULL) {
         note_use(*ret_fd);

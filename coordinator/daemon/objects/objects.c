@@ -45,6 +45,16 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for an object");
 }
 
+/* For waits that a wall clock which is set back does not prolong. */
+static void init_changed(pthread_cond_t *changed)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
 cadre_status objects_open(
     const struct objects_options *options, struct objects **ret_objects, struct cadre_error *error)
 {
@@ -56,7 +66,7 @@ cadre_status objects_open(
         return no_memory(error);
     }
     pthread_mutex_init(&objects->mutex, NULL);
-    pthread_cond_init(&objects->changed, NULL);
+    init_changed(&objects->changed);
     objects->root = strdup(options->root);
     cadre_status status = objects->root != NULL ? CADRE_OK : no_memory(error);
     if (status == CADRE_OK) {
@@ -250,9 +260,9 @@ void objects_try(struct objects *objects)
 bool objects_wait(struct objects *objects)
 {
     while (objects_are_away(objects, NULL)) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
+        uint64_t end_us = clock_monotonic_us() + TRY_AGAIN_US;
+        const struct timespec until = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
+            .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
         pthread_mutex_lock(&objects->mutex);
         bool stopped = objects->stopped;
         if (!stopped && objects->away) {

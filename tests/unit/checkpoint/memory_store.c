@@ -111,7 +111,11 @@ static cadre_status enter(
     struct storage_client *client, const char *path, struct cadre_error *error)
 {
     const char *refused = memory_store.refused;
+    const char *away = memory_store.away;
     memory_store.client = client;
+    if (away != NULL && strncmp(path, away, strlen(away)) == 0) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "%s: the store does not answer", path);
+    }
     return refused == NULL || strncmp(path, refused, strlen(refused)) != 0
                ? CADRE_OK
                : cadre_error_set(error, CADRE_PERMISSION_DENIED, "%s: s3:Any is missing", path);

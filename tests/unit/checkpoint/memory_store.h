@@ -14,6 +14,7 @@ struct memory_store {
     uint64_t read_bytes;
     unsigned uploads;    /* that have begun and not ended */
     const char *refused; /* what begins so is PERMISSION_DENIED for all calls; NULL: nothing */
+    const char *away;    /* and UNAVAILABLE */
     bool uploads_are_not_listed;   /* storage_uploads_clear is PERMISSION_DENIED */
     struct storage_client *client; /* of the last call */
 };

@@ -155,6 +155,25 @@ static void what_may_not_be_read_is_not_damaged(void **state)
         "the checkpoint of step 100 in " FOLDER);
 }
 
+/* Nor is what a store does not give now: an older one is not taken for it. */
+static void a_store_that_is_away_is_not_damaged(void **state)
+{
+    (void)state;
+    struct checkpoint_choice choice;
+    struct cadre_error error = {0};
+    put_checkpoint(FOLDER, 9);
+    put_checkpoint(FOLDER, 100);
+    static const char *const objects[] = {
+        FOLDER "/checkpoint-100.safe", FOLDER "/checkpoint-100.json"};
+    for (size_t i = 0; i < 2; i++) {
+        memory_store.away = objects[i];
+        assert_error(checkpoint_choose(FOLDER, &choice, &error), CADRE_UNAVAILABLE, &error,
+            "the checkpoint of step 100 in " FOLDER);
+    }
+    memory_store.away = NULL;
+    assert_chosen(FOLDER, FOLDER "/checkpoint-100.json", "");
+}
+
 static void assert_checked(const struct sha256 *hash, cadre_status status, const char *text)
 {
     struct cadre_error error = {0};
@@ -295,8 +314,8 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(the_newest_whole_one_is_taken),
         TEST(two_may_have_written_one_step), TEST(a_bucket_may_be_the_folder),
         TEST(a_file_is_no_folder), TEST(what_may_not_be_read_is_not_damaged),
-        TEST(one_is_checked_with_a_job_s_credentials), TEST(another_one_is_named),
-        TEST(one_is_named_and_copied), TEST(one_that_is_named_and_not_whole),
-        TEST(one_is_chosen_by_its_size)};
+        TEST(a_store_that_is_away_is_not_damaged), TEST(one_is_checked_with_a_job_s_credentials),
+        TEST(another_one_is_named), TEST(one_is_named_and_copied),
+        TEST(one_that_is_named_and_not_whole), TEST(one_is_chosen_by_its_size)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/sha256.h"
 #include "coordinator/daemon/logs/log_segment.h"
 #include "tests/lib/test.h"
 
@@ -235,6 +236,26 @@ static void damage_is_found(void **state)
     }
 }
 
+/* Counts whose sum is the object's size only because it wraps: 4 marks and 2^64 - 64 bytes. */
+static void counts_that_wrap_are_damage(void **state)
+{
+    (void)state;
+    uint8_t object[24 + SHA256_BYTES] = "cadre-log 1\n\x04";
+    const struct log_segment segment = {.begin = 0, .end = UINT64_MAX - 63};
+    struct cadre_error error = {0};
+    const uint8_t *bytes = NULL;
+    struct log_mark *marks = NULL;
+    size_t mark_count = 0;
+    struct sha256 hash;
+    memset(object + 16, 0xff, 8);
+    object[16] = 0xc0;
+    assert_ok(sha256_of(object, 24, &hash, &error), &error);
+    memcpy(object + 24, hash.bytes, SHA256_BYTES);
+    assert_error(
+        log_segment_unpack(&segment, object, sizeof object, &bytes, &marks, &mark_count, &error),
+        CADRE_DATA_LOSS, &error, "is not what was put there");
+}
+
 #define TEST(function) cmocka_unit_test_setup(function, set_up)
 
 int main(void)
@@ -243,7 +264,7 @@ int main(void)
         TEST(incarnations_follow_one_another), TEST(each_byte_counts_once),
         TEST(what_comes_too_late_is_left_out), TEST(the_base_of_the_newest_term_counts),
         TEST(an_attempt_without_place_is_left_out), TEST(what_none_has_is_the_hole),
-        TEST(small_ones_are_joined_by_size), TEST(bytes_and_marks_come_back),
-        TEST(damage_is_found)};
+        TEST(small_ones_are_joined_by_size), TEST(bytes_and_marks_come_back), TEST(damage_is_found),
+        TEST(counts_that_wrap_are_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -163,6 +164,24 @@ static void what_was_used_longest_ago_goes(void **state)
     assert_ok(read_content(&hashes[2], &bytes, &error), &error);
 }
 
+/* Contents that are larger than all copies together may be. */
+static void one_that_is_larger_than_the_limit(void **state)
+{
+    (void)state;
+    static char text[2 * LIMIT_BYTES];
+    struct cadre_error error = {0};
+    uint64_t bytes = 0;
+    struct sha256 small = put("a content", 9);
+    struct sha256 large = put(text, sizeof text);
+    assert_ok(read_content(&small, &bytes, &error), &error);
+    set_used(&small, 1000);
+    assert_ok(read_content(&large, &bytes, &error), &error);
+    assert_int_equal(bytes, sizeof text);
+    assert_false(has_copy(&small));
+    assert_ok(read_content(&small, &bytes, &error), &error);
+    assert_ok(read_content(&large, NULL, &error), &error);
+}
+
 static void a_start_removes_what_is_no_copy(void **state)
 {
     (void)state;
@@ -194,6 +213,31 @@ static void a_store_that_is_away_is_tried_again(void **state)
     (void)objects_judge(objects, cadre_error_set(&error, CADRE_UNAVAILABLE, "no answer"), &error);
     objects_stop(objects);
     assert_false(objects_wait(objects));
+}
+
+/* What the wall clock shows more than it does; as if it were set back before the wait. */
+static _Atomic time_t ahead_s;
+
+int __real_clock_gettime(clockid_t which, struct timespec *ret_time);
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret_time);
+
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret_time)
+{
+    int result = __real_clock_gettime(which, ret_time);
+    ret_time->tv_sec += which == CLOCK_REALTIME ? ahead_s : 0;
+    return result;
+}
+
+static void a_clock_that_is_set_back(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    (void)objects_judge(objects, cadre_error_set(&error, CADRE_UNAVAILABLE, "no answer"), &error);
+    uint64_t begun_us = clock_monotonic_us();
+    ahead_s = 30;
+    assert_true(objects_wait(objects));
+    ahead_s = 0;
+    assert_true(clock_monotonic_us() - begun_us < 25 * CADRE_US_PER_S);
 }
 
 static bool may(const void *user)
@@ -231,7 +275,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(a_content_is_fetched_once), TEST(several_read_the_same),
         TEST(one_that_is_wrong_is_no_copy), TEST(what_was_used_longest_ago_goes),
-        TEST(a_start_removes_what_is_no_copy), TEST(a_store_that_is_away_is_tried_again),
+        TEST(one_that_is_larger_than_the_limit), TEST(a_start_removes_what_is_no_copy),
+        TEST(a_store_that_is_away_is_tried_again), TEST(a_clock_that_is_set_back),
         TEST(all_below_a_folder_is_removed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -524,6 +524,34 @@ static void left_by_another_process(void **state)
     free(bytes);
 }
 
+/* --- folders that others remove --- */
+
+static unsigned removals; /* of folders that are made: another process found them empty */
+
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+    int result = __real_mkdir(path, mode);
+    if (removals > 0) {
+        removals--;
+        assert_int_equal(rmdir(path), 0);
+    }
+    return result;
+}
+
+static void a_folder_that_goes_is_made_again(void **state)
+{
+    (void)state;
+    static char bytes[5000];
+    struct disk_cache_key key;
+    disk_cache_key_make(PATH, "another", 5000, &key);
+    removals = 1;
+    assert_true(disk_cache_write(&key, 0, bytes, sizeof bytes));
+    assert_true(disk_cache_read(&key, 0, bytes, sizeof bytes, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +567,7 @@ int main(void)
         cmocka_unit_test_setup(a_second_epoch, setup),
         cmocka_unit_test_setup(here_and_there, setup),
         cmocka_unit_test_setup(left_by_another_process, setup),
+        cmocka_unit_test_setup(a_folder_that_goes_is_made_again, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

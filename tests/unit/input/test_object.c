@@ -448,6 +448,21 @@ static void another_state(void **state)
     free(others);
 }
 
+/* What follows a "?" may be a signature. */
+static void a_shorter_one_at_a_url(void **state)
+{
+    (void)state;
+    const char *path = "https://host/data?signature=hush";
+    struct cadre_error error = {0};
+    char to[100];
+    fake_storage_set(path, "0123456789", 10);
+    struct object *object = open_object(path);
+    fake_storage_fail("data", CADRE_OUT_OF_RANGE, 1);
+    assert_int_equal(object_read(object, 0, to, 10, &error), CADRE_DATA_LOSS);
+    assert_non_null(strstr(error.text, "https://host/data is shorter"));
+    object_close(object);
+}
+
 /* What is read ahead and fails is read again by the reader that comes there, and only a failure of
  * that is one. */
 static void failures(void **state)
@@ -562,6 +577,7 @@ int main(void)
         cmocka_unit_test_setup(threads_share_it, setup),
         cmocka_unit_test_setup(expected_objects, setup),
         cmocka_unit_test_setup(another_state, setup),
+        cmocka_unit_test_setup(a_shorter_one_at_a_url, setup),
         cmocka_unit_test_setup(failures, setup),
         cmocka_unit_test_setup(no_memory_no_threads, setup),
         cmocka_unit_test_setup(settings, setup),

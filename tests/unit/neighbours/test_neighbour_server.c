@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a task answers: bytes of its own segments; refusals; and who asks for anything else, or
  * sends what no task sends, is disconnected. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/uio.h>
 
 #include "common/base/clock.h"
@@ -14,6 +16,7 @@
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_memory.h"
 #include "worker/library/neighbours/neighbour_map.h"
+#include "worker/library/neighbours/neighbour_objects.h"
 #include "worker/library/neighbours/neighbour_server.h"
 #include "worker/library/neighbours/neighbour_wire.h"
 
@@ -316,6 +319,72 @@ static void many_links(void **state)
     }
 }
 
+/* --- how long an object stays open --- */
+
+/* The thread that waits looks for objects to close; while it does, answers end. */
+static atomic_bool answers_end_meanwhile;
+static atomic_bool has_rested; /* a link is idle again */
+
+bool __real_neighbour_objects_tidy(struct neighbour_objects *objects);
+bool __wrap_neighbour_objects_tidy(struct neighbour_objects *objects);
+int __real_epoll_ctl(int epoll_fd, int what, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll_fd, int what, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll_fd, int what, int fd, struct epoll_event *event)
+{
+    int result = __real_epoll_ctl(epoll_fd, what, fd, event);
+    if (what == EPOLL_CTL_MOD) {
+        atomic_store(&has_rested, true);
+    }
+    return result;
+}
+
+static bool is_rested(void *unused)
+{
+    (void)unused;
+    return atomic_load(&has_rested);
+}
+
+bool __wrap_neighbour_objects_tidy(struct neighbour_objects *objects)
+{
+    bool left = __real_neighbour_objects_tidy(objects);
+    if (atomic_exchange(&answers_end_meanwhile, false)) {
+        fake_storage_release();
+        (void)test_wait(is_rested, NULL, WAIT_US);
+    }
+    return left;
+}
+
+/* Another state of the object is found when it is opened. */
+static bool is_another(void *user)
+{
+    struct object *object = NULL;
+    struct cadre_error error = {0};
+    assert_ok(object_open(PATH, &object, &error), &error);
+    bool is = strcmp(object_version(object), user) != 0;
+    object_close(object);
+    return is;
+}
+
+static void an_object_does_not_stay_open(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct frame frame;
+    struct link *link = dial(1);
+    const struct neighbour_ask ask = ask_of(4, 0, 100);
+    fake_storage_hold();
+    send_ask(link, &ask, 1);
+    assert_ok(link_receive(link, WAIT_US, &frame, &error), &error);
+    assert_int_equal(neighbour_answer_read(&frame, &ask, 1, ask.offset), ANSWER_WAIT);
+    atomic_store(&has_rested, false);
+    atomic_store(&answers_end_meanwhile, true);
+    expect_bytes(link, &ask, 1);
+    fake_storage_set(PATH, content, SIZE);
+    assert_true(test_wait(is_another, version, WAIT_US));
+    link_free(link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(slow_store, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_task_sends, setup, teardown),
         cmocka_unit_test_setup_teardown(many_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_object_does_not_stay_open, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

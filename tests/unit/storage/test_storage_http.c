@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The transport alone: connections that are used again, shared fairly and ended at once; TLS;
  * proxies. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -78,6 +80,33 @@ static void connections_are_used_again(void **state)
         assert_int_equal(status, 404);
     }
     assert_string_equal(rig_order(&rig, "GET", "connections", NULL), "1 1");
+    close_http();
+}
+
+/* Connections of this process that a program which it starts would have, too. */
+static unsigned count_inherited(void)
+{
+    unsigned count = 0;
+    for (int fd = 3; fd < 1024; fd++) {
+        struct sockaddr_storage peer;
+        socklen_t size = sizeof peer;
+        bool is_connection = getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+                             (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+        count += is_connection && (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+static void no_program_inherits_a_connection(void **state)
+{
+    int status = 0;
+    bool may_pass = false;
+    (void)state;
+    open_http(1);
+    unsigned before = count_inherited();
+    struct http_request request = get("/web/none", 10 * SECOND);
+    assert_ok(ask(&request, &status, NULL, &may_pass, &error), &error);
+    assert_int_equal(count_inherited(), before);
     close_http();
 }
 
@@ -396,6 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connections_are_used_again),
+        cmocka_unit_test(no_program_inherits_a_connection),
         cmocka_unit_test(no_more_connections_than_allowed),
         cmocka_unit_test(the_wait_for_a_connection_has_an_end),
         cmocka_unit_test(all_that_wait_are_stopped),

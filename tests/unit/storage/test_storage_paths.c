@@ -58,6 +58,41 @@ static void urls(void **state)
     end();
 }
 
+/* What a URL has behind "?" may be a signature, with which anyone can read the object. */
+static void signatures_are_not_shown(void **state)
+{
+    struct storage_upload *upload = NULL;
+    struct storage_object *object = NULL;
+    bool was_there = false;
+    char *bytes = NULL;
+    size_t size = 0;
+    char path[128];
+    (void)state;
+    rig_reset(&rig);
+    client = rig_client(&rig, NULL);
+    assert_ok(storage_put(client, "s3://web/x", TEXT, strlen(TEXT), &error), &error);
+    snprintf(path, sizeof path, "%s/web/x?signature=hush", rig.url);
+    assert_error(
+        storage_get(client, path, 1, &bytes, &size, &error), CADRE_OUT_OF_RANGE, &error, "/web/x");
+    assert_null(strstr(error.text, "hush"));
+    assert_error(
+        storage_put(client, path, "", 0, &error), CADRE_INVALID_ARGUMENT, &error, "/web/x");
+    assert_null(strstr(error.text, "hush"));
+    assert_error(storage_put_if_absent(client, path, "", 0, &was_there, &error),
+        CADRE_INVALID_ARGUMENT, &error, "/web/x");
+    assert_null(strstr(error.text, "hush"));
+    assert_error(
+        storage_upload_begin(client, path, &upload, &error), CADRE_INVALID_ARGUMENT, &error, "/x");
+    assert_null(strstr(error.text, "hush"));
+    assert_error(storage_uploads_clear(client, path, 0, &(uint32_t){0}, &error),
+        CADRE_INVALID_ARGUMENT, &error, "/web/x");
+    assert_null(strstr(error.text, "hush"));
+    assert_error(storage_open(client, "https://host?signature=hush", &object, &error),
+        CADRE_INVALID_ARGUMENT, &error, "https://host");
+    assert_null(strstr(error.text, "hush"));
+    end();
+}
+
 /* --- paths --- */
 
 static void paths(void **state)
@@ -124,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(urls),
+        cmocka_unit_test(signatures_are_not_shown),
         cmocka_unit_test(paths),
         cmocka_unit_test(objects_only),
     };

@@ -400,6 +400,23 @@ static void an_upload_that_cannot_end_is_aborted(void **state)
     end();
 }
 
+/* Who may not abort uploads leaves them to who clears the bucket, and goes on. */
+static void an_upload_that_cannot_be_aborted(void **state)
+{
+    struct storage_upload *upload = NULL;
+    (void)state;
+    begin(0);
+    rig_rule(&rig, "'match': 'DELETE /bucket/up?uploadId', 'act': 'status', 'code': 403, "
+                   "'s3': 'AccessDenied'");
+    assert_ok(storage_upload_begin(client, RIG_BUCKET "up", &upload, &error), &error);
+    storage_upload_abort(upload);
+    assert_string_equal(rig_order(&rig, "GET", "uploads", NULL), "1");
+    assert_ok(storage_upload_begin(client, RIG_BUCKET "up", &upload, &error), &error);
+    storage_client_stop(client);
+    storage_upload_abort(upload);
+    end();
+}
+
 static void a_store_without_conditions(void **state)
 {
     bool was_there = true;
@@ -566,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_list_without_an_end),
         cmocka_unit_test(answers_to_the_end_of_an_upload),
         cmocka_unit_test(an_upload_that_cannot_end_is_aborted),
+        cmocka_unit_test(an_upload_that_cannot_be_aborted),
         cmocka_unit_test(a_store_without_conditions),
         cmocka_unit_test(a_read_that_takes_long_is_asked_for_twice),
         cmocka_unit_test(a_slow_store_is_not_asked_twice_for_everything),

@@ -266,16 +266,17 @@ static void *poll_loop(void *argument)
     for (;;) {
         int timeout_ms = busy ? (int)(WAIT_US / CADRE_US_PER_MS) : -1;
         int count = epoll_wait(server->epoll_fd, events, EVENTS, timeout_ms);
-        bool kept = neighbour_objects_tidy(&server->objects);
         pthread_mutex_lock(&server->lock);
         for (int i = 0; i < count && !server->closing; i++) {
             if (events[i].data.ptr != NULL) {
                 queue_link(server, events[i].data.ptr);
             }
         }
-        busy = send_waits(server) || kept;
+        busy = send_waits(server);
         bool closing = server->closing;
         pthread_mutex_unlock(&server->lock);
+        /* Behind send_waits: a link gives its object back before it is idle. */
+        busy = neighbour_objects_tidy(&server->objects) || busy;
         if (closing) {
             return NULL;
         }

@@ -33,6 +33,9 @@
 /* A file's time is set when it is older than this. */
 #define USED_SECONDS 60
 
+/* A folder is made so often for one write. */
+#define FOLDER_TRIES 3
+
 /* For so long nothing is written after a write failed. */
 #define PAUSE_US (30 * CADRE_US_PER_S)
 
@@ -373,6 +376,28 @@ static bool write_file(const char *path, const struct disk_head *head, const voi
     return written;
 }
 
+/* Another process that looks for room may remove the object's folder while it is empty: then it is
+ * made again. */
+static bool write_part(const struct disk_cache_key *key, const char *part,
+    const struct disk_head *head, const void *bytes)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, key->text);
+    for (unsigned tries = 0; tries < FOLDER_TRIES; tries++) {
+        if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+            return false;
+        }
+        errno = 0;
+        if (write_file(part, head, bytes)) {
+            return true;
+        }
+        if (errno != ENOENT) {
+            return false;
+        }
+    }
+    return false;
+}
+
 bool disk_cache_write(
     const struct disk_cache_key *key, uint64_t number, const void *bytes, size_t size)
 {
@@ -391,12 +416,10 @@ bool disk_cache_write(
         head.pieces[i] = crc32c(0, (const char *)bytes + i * PIECE_BYTES, piece_bytes(size, i));
     }
     head.checksum = disk_checksum(key, &head);
-    snprintf(path, sizeof path, "%s/%s", folder, key->text);
-    bool there = mkdir(path, 0700) == 0 || errno == EEXIST;
     snprintf(path, sizeof path, "%s/%s/%" PRIu64, folder, key->text, number);
     snprintf(part, sizeof part, "%s/%s/part-%ld-%" PRIuFAST64, folder, key->text, (long)getpid(),
         atomic_fetch_add(&made, 1));
-    if (!there || !write_file(part, &head, bytes) || rename(part, path) != 0) {
+    if (!write_part(key, part, &head, bytes) || rename(part, path) != 0) {
         unlink(part);
         atomic_store(&paused_until_us, now_us + PAUSE_US);
         return false;

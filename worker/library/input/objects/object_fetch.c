@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "common/pure/object_path.h"
 #include "worker/library/input/objects/disk_cache_space.h"
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_neighbours.h"
@@ -66,10 +67,10 @@ static void object_fetch_notify(struct object *object, uint64_t first, uint64_t 
 static cadre_status explain(
     const struct object *object, cadre_status status, struct cadre_error *error)
 {
-    return status != CADRE_OUT_OF_RANGE
-               ? status
-               : cadre_error_wrap(error, CADRE_DATA_LOSS,
-                     "%s is shorter than it was when it was opened", object->path);
+    return status != CADRE_OUT_OF_RANGE ? status
+                                        : cadre_error_wrap(error, CADRE_DATA_LOSS,
+                                              "%.*s is shorter than it was when it was opened",
+                                              (int)object_url_shown(object->path), object->path);
 }
 
 cadre_status object_fetch_bytes(

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "common/pure/object_path.h"
 #include "worker/library/input/objects/object.h"
 #include "worker/library/input/objects/object_fetch.h"
 #include "worker/library/input/objects/object_memory.h"
@@ -254,7 +255,8 @@ cadre_status object_open(const char *path, struct object **ret_object, struct ca
     pthread_mutex_unlock(&object_lock);
     *ret_object = object;
     if (object == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory to read it", path);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%.*s: no memory to read it",
+            (int)object_url_shown(path), path);
     }
     object_fetch_look(object);
     return CADRE_OK;
