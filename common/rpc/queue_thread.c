@@ -71,14 +71,10 @@ cadre_status rpc_queue_thread_open(
         return cadre_error_errno(error, errno, "event loop: no descriptor to poll");
     }
     struct rpc_queue_thread *queue_thread = gpr_zalloc(sizeof *queue_thread);
-    pthread_condattr_t attributes;
     queue_thread->queue = queue;
     queue_thread->fd = fd;
     pthread_mutex_init(&queue_thread->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue_thread->came, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&queue_thread->came, NULL);
     int failed = thread_start(&queue_thread->thread, forward_events, queue_thread);
     if (failed != 0) {
         pthread_mutex_destroy(&queue_thread->lock);
@@ -112,7 +108,8 @@ static bool wait_locked(struct rpc_queue_thread *queue_thread, gpr_timespec unti
     int failed = 0;
     while (queue_thread->head == NULL && failed == 0) {
         failed = forever ? pthread_cond_wait(&queue_thread->came, &queue_thread->lock)
-                         : pthread_cond_timedwait(&queue_thread->came, &queue_thread->lock, &end);
+                         : pthread_cond_clockwait(
+                               &queue_thread->came, &queue_thread->lock, CLOCK_MONOTONIC, &end);
     }
     return queue_thread->head != NULL;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
@@ -37,18 +38,14 @@ static uint64_t now_of(const struct s3_provider *provider)
 cadre_status s3_provider_open(const struct s3_provider_options *options,
     struct s3_provider **ret_provider, struct cadre_error *error)
 {
-    pthread_condattr_t attributes;
     struct s3_provider *provider =
         fault_point("storage.memory") ? NULL : calloc(1, sizeof *provider);
-    if (provider == NULL || pthread_condattr_init(&attributes) != 0) {
-        free(provider);
+    if (provider == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for credentials");
     }
     provider->options = *options;
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&provider->mutex, NULL);
-    (void)pthread_cond_init(&provider->changed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    (void)pthread_cond_init(&provider->changed, NULL);
     *ret_provider = provider;
     return CADRE_OK;
 }
@@ -152,11 +149,7 @@ static void look(struct s3_provider *provider)
 static cadre_status wait_for_look(
     struct s3_provider *provider, uint64_t deadline_us, struct cadre_error *error)
 {
-    const struct timespec until = {
-        .tv_sec = (time_t)(deadline_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(deadline_us % CADRE_US_PER_S) * 1000,
-    };
-    (void)pthread_cond_timedwait(&provider->changed, &provider->mutex, &until);
+    (void)thread_wait_until(&provider->changed, &provider->mutex, deadline_us);
     if (provider->looking && clock_monotonic_us() >= deadline_us) {
         return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
             "no credentials for the object store in time: their source is slow to answer");

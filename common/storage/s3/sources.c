@@ -215,7 +215,6 @@ cadre_status s3_sources_find(const struct s3_provider_options *options, struct s
         "no credentials for the object store: AWS_ACCESS_KEY_ID is not set, the profile \"%.60s\" "
         "has no keys in %.120s, no container's agent is set, and the instance's metadata %s: set "
         "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (for a job: cadre submit --env NAME for "
-        "each), "
-        "or write both to that file",
+        "each), or write both to that file",
         s3_profile_name(options->variables), path != NULL ? path : "~/.aws/credentials", reason);
 }

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
@@ -192,19 +193,13 @@ static bool lane_open(struct http_call *call)
 static struct http_call *lane_await(struct http *http, uint64_t deadline_us)
 {
     struct http_waiter self = {.next = NULL};
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&self.changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&self.changed, NULL);
     struct http_waiter **end = http->last == NULL ? &http->first : &http->last->next;
     *end = &self;
     http->last = &self;
-    const struct timespec until = {.tv_sec = (time_t)(deadline_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(deadline_us % CADRE_US_PER_S * 1000)};
     int waited = 0;
     while (self.given == NULL && waited == 0 && !http_is_stopped(http)) {
-        waited = pthread_cond_timedwait(&self.changed, &http->mutex, &until);
+        waited = thread_wait_until(&self.changed, &http->mutex, deadline_us);
     }
     if (self.given == NULL) { /* one that was given to has left the row */
         struct http_waiter *before = NULL;

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -171,10 +170,7 @@ static void watch_threads(struct move_run *run)
 {
     uint64_t every_us = run->terminal ? DRAW_EVERY_US : LOG_EVERY_US;
     while (run->threads > 0) {
-        uint64_t end_us = clock_monotonic_us() + DRAW_EVERY_US;
-        const struct timespec until = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
-            .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
-        (void)pthread_cond_timedwait(&run->changed, &run->mutex, &until);
+        (void)thread_wait_until(&run->changed, &run->mutex, clock_monotonic_us() + DRAW_EVERY_US);
         uint64_t now_us = clock_monotonic_us();
         give_up_on_store(run, now_us);
         if (now_us - run->shown_us >= every_us) {
@@ -196,11 +192,7 @@ cadre_status move_run(struct move *move, struct move_result *ret_result, struct 
         .moved_before = objects_moved_bytes(move->objects)};
     size_t started = 0;
     pthread_mutex_init(&run.mutex, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&run.changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&run.changed, NULL);
     pthread_mutex_lock(&run.mutex);
     while (started < THREADS && thread_start(&threads[started], copy_items, &run) == 0) {
         started++;

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/thread.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -45,16 +45,6 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for an object");
 }
 
-/* For waits that a wall clock which is set back does not prolong. */
-static void init_changed(pthread_cond_t *changed)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
-
 cadre_status objects_open(
     const struct objects_options *options, struct objects **ret_objects, struct cadre_error *error)
 {
@@ -66,7 +56,7 @@ cadre_status objects_open(
         return no_memory(error);
     }
     pthread_mutex_init(&objects->mutex, NULL);
-    init_changed(&objects->changed);
+    pthread_cond_init(&objects->changed, NULL);
     objects->root = strdup(options->root);
     cadre_status status = objects->root != NULL ? CADRE_OK : no_memory(error);
     if (status == CADRE_OK) {
@@ -261,12 +251,10 @@ bool objects_wait(struct objects *objects)
 {
     while (objects_are_away(objects, NULL)) {
         uint64_t end_us = clock_monotonic_us() + TRY_AGAIN_US;
-        const struct timespec until = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
-            .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
         pthread_mutex_lock(&objects->mutex);
         bool stopped = objects->stopped;
         if (!stopped && objects->away) {
-            (void)pthread_cond_timedwait(&objects->changed, &objects->mutex, &until);
+            (void)thread_wait_until(&objects->changed, &objects->mutex, end_us);
             stopped = objects->stopped;
         }
         pthread_mutex_unlock(&objects->mutex);

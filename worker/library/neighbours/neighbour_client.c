@@ -27,12 +27,8 @@ struct neighbour_client *neighbour_client_open(void)
     struct neighbour_client *client =
         fault_point("neighbours.client") ? NULL : calloc(1, sizeof *client);
     if (client != NULL) {
-        pthread_condattr_t monotonic;
-        pthread_condattr_init(&monotonic);
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
         pthread_mutex_init(&client->waiters.lock, NULL);
-        pthread_cond_init(&client->waiters.changed, &monotonic);
-        pthread_condattr_destroy(&monotonic);
+        pthread_cond_init(&client->waiters.changed, NULL);
     }
     return client;
 }

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
@@ -101,13 +101,6 @@ static void use(struct neighbour_peer *peer, struct link *link, bool used)
     peer->used[i] = used ? link : NULL;
 }
 
-static void wait_until(struct neighbour_waiters *waiters, uint64_t deadline_us)
-{
-    struct timespec until = {.tv_sec = (time_t)(deadline_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(deadline_us % CADRE_US_PER_S) * 1000};
-    (void)pthread_cond_timedwait(&waiters->changed, &waiters->lock, &until);
-}
-
 static struct link *dial(const struct neighbour_peers *peers, const struct neighbour_peer *peer,
     struct neighbour_waiters *waiters)
 {
@@ -126,7 +119,7 @@ static struct link *dial(const struct neighbour_peers *peers, const struct neigh
         if (!arriving) {
             return link;
         }
-        wait_until(waiters, clock_monotonic_us() + AGAIN_US);
+        (void)thread_wait_until(&waiters->changed, &waiters->lock, clock_monotonic_us() + AGAIN_US);
     }
 }
 
@@ -153,7 +146,7 @@ struct link *neighbour_peers_take(struct neighbour_peers *peers, struct neighbou
             return link;
         }
         if (peer->links == peers->links_each) {
-            wait_until(waiters, deadline_us);
+            (void)thread_wait_until(&waiters->changed, &waiters->lock, deadline_us);
             continue;
         }
         peer->links++;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 
 #define WHO_BYTES 32
@@ -57,11 +57,7 @@ cadre_status directory_new(
     directory->members = members;
     forget_members(directory);
     pthread_mutex_init(&directory->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&directory->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&directory->changed, NULL);
     *ret_directory = directory;
     return CADRE_OK;
 }
@@ -174,9 +170,7 @@ static bool wait_until(struct directory *directory, uint64_t until_us)
     if (clock_monotonic_us() >= until_us) {
         return false;
     }
-    struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(until_us % CADRE_US_PER_S) * 1000};
-    pthread_cond_timedwait(&directory->changed, &directory->lock, &until);
+    (void)thread_wait_until(&directory->changed, &directory->lock, until_us);
     return true;
 }
 

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
@@ -265,14 +265,11 @@ cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
 bool input_prefetcher_await(struct input_prefetcher *prefetcher, uint64_t wait_us)
 {
     uint64_t end_us = clock_monotonic_us() + wait_us;
-    const struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
     int late = 0;
     pthread_mutex_lock(&prefetcher->lock);
     begin_waiting(prefetcher);
     while (!is_ready(prefetcher) && late == 0) {
-        late =
-            pthread_cond_clockwait(&prefetcher->changed, &prefetcher->lock, CLOCK_MONOTONIC, &end);
+        late = thread_wait_until(&prefetcher->changed, &prefetcher->lock, end_us);
     }
     prefetcher->waiting--;
     bool ready = is_ready(prefetcher);

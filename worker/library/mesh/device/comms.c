@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
@@ -67,12 +67,6 @@ static bool comms_readable(int fd)
     return poll(&poll_fd, 1, 0) > 0;
 }
 
-static struct timespec time_of(uint64_t us)
-{
-    return (struct timespec){
-        .tv_sec = (time_t)(us / CADRE_US_PER_S), .tv_nsec = (long)(us % CADRE_US_PER_S * 1000)};
-}
-
 /* Waits for comms_end or a fault, then for the calls inside; returns whether to end in order. */
 static bool await_end(struct comms *comms)
 {
@@ -86,10 +80,10 @@ static bool await_end(struct comms *comms)
     while (comms->inside > 0) {
         pthread_cond_wait(&comms->changed, &comms->lock);
     }
-    const struct timespec until = time_of(clock_monotonic_us() + LENT_US);
+    uint64_t until_us = clock_monotonic_us() + LENT_US;
     int outcome = 0;
     while (comms->lent > 0 && outcome == 0) {
-        outcome = pthread_cond_timedwait(&comms->changed, &comms->lock, &until);
+        outcome = thread_wait_until(&comms->changed, &comms->lock, until_us);
     }
     bool orderly = comms->orderly && !comms_readable(comms->fault_fd);
     pthread_mutex_unlock(&comms->lock);
@@ -185,11 +179,7 @@ cadre_status comms_open(const struct device_comm_ops *ops, uint32_t slots, int f
     if (comms == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for communicators");
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&comms->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&comms->changed, NULL);
     pthread_mutex_init(&comms->lock, NULL);
     comms->ops = ops;
     comms->count = slots;
@@ -339,10 +329,9 @@ void comms_end(struct comms *comms, bool orderly)
 /* Under the lock. */
 static bool wait_ended(struct comms *comms, uint64_t until_us)
 {
-    const struct timespec until = time_of(until_us);
     int outcome = 0;
     while (!comms->ended && outcome == 0) {
-        outcome = pthread_cond_timedwait(&comms->changed, &comms->lock, &until);
+        outcome = thread_wait_until(&comms->changed, &comms->lock, until_us);
     }
     return comms->ended;
 }

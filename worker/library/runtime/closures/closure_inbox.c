@@ -3,8 +3,8 @@
 #include "worker/library/runtime/closures/closure_inbox.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/base/clock.h"
 #include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
@@ -86,15 +86,11 @@ cadre_status closure_inbox_open(
     struct closure_inbox *inbox, struct link *link, struct cadre_error *error)
 {
     CADRE_ASSERT(link != NULL);
-    pthread_condattr_t attributes;
     *inbox = (struct closure_inbox){.link = link};
     inbox->last = &inbox->first;
     atomic_init(&inbox->cancelled, 0);
     pthread_mutex_init(&inbox->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&inbox->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&inbox->changed, NULL);
     int failed = thread_start(&inbox->thread, listen_to_chief, inbox);
     if (failed != 0) {
         pthread_cond_destroy(&inbox->changed);
@@ -120,15 +116,13 @@ void closure_inbox_close(struct closure_inbox *inbox)
 enum closure_inbox_event closure_inbox_take(
     struct closure_inbox *inbox, struct message **ret_message)
 {
-    struct timespec until;
     int late = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
+    uint64_t until_us = clock_monotonic_us() + CADRE_US_PER_S;
     pthread_mutex_lock(&inbox->lock);
     CADRE_ASSERT(inbox->count <= INBOX_MESSAGES_MAX);
     CADRE_ASSERT((inbox->first == NULL) == (inbox->count == 0));
     while (inbox->first == NULL && !inbox->over && late == 0) {
-        late = pthread_cond_timedwait(&inbox->changed, &inbox->lock, &until);
+        late = thread_wait_until(&inbox->changed, &inbox->lock, until_us);
     }
     struct message *message = inbox->over ? NULL : inbox->first;
     if (message != NULL) {

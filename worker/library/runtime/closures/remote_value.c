@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/closures/per_worker.h"
 
@@ -109,14 +110,12 @@ cadre_status remote_value_error(const cadre_remote_value *value, struct cadre_er
 
 bool remote_value_wait(cadre_remote_value *value)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
+    uint64_t until_us = clock_monotonic_us() + CADRE_US_PER_S;
     int late = 0;
     pthread_mutex_lock(&lock);
     value->waiting++;
     while (!atomic_load(&value->ready) && late == 0) {
-        late = pthread_cond_timedwait(&ready, &lock, &until);
+        late = thread_wait_until(&ready, &lock, until_us);
     }
     value->waiting--;
     pthread_mutex_unlock(&lock);

@@ -4,8 +4,8 @@
 #include "worker/library/runtime/closures/scheduler.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/closures/worker_connection.h"
@@ -18,11 +18,9 @@
 /* Waits at most a second; false: nothing changed in it. */
 static bool wait_a_second(struct scheduler *scheduler)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
+    uint64_t until_us = clock_monotonic_us() + CADRE_US_PER_S;
     scheduler->waiting++;
-    int late = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock, &until);
+    int late = thread_wait_until(&scheduler->changed, &scheduler->lock, until_us);
     scheduler->waiting--;
     return late == 0;
 }
@@ -214,16 +212,12 @@ static void scheduler_destroy(struct scheduler *scheduler)
 static struct scheduler *scheduler_make(struct ps_job_state *ps_job, cadre_strategy *strategy)
 {
     uint32_t workers = directory_self(ps_job->directory)->ps_job.workers;
-    pthread_condattr_t attributes;
     struct scheduler *scheduler = calloc(1, sizeof *scheduler);
     if (scheduler == NULL) {
         return NULL;
     }
     pthread_mutex_init(&scheduler->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&scheduler->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&scheduler->changed, NULL);
     scheduler->ps_job = ps_job;
     scheduler->strategy = strategy;
     scheduler->workers = workers;

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -107,11 +106,9 @@ static void warn_once(struct event_file *file, const struct cadre_error *error)
 /* Under the lock: until `until_us`, so many bytes, or a call of event_file_flush or _close. */
 static void await_call(struct event_file *file, uint64_t until_us, size_t bytes)
 {
-    const struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(until_us % CADRE_US_PER_S * 1000)};
     while (!file->closing && file->flush_done == file->flush_wanted &&
            file->appended.size < bytes && clock_monotonic_us() < until_us) {
-        pthread_cond_timedwait(&file->changed, &file->lock, &until);
+        thread_wait_until(&file->changed, &file->lock, until_us);
     }
 }
 
@@ -193,7 +190,6 @@ cadre_status event_file_open(const struct event_target *target, uint64_t generat
     struct event_file **ret_file, struct cadre_error *error)
 {
     struct event_file *file = fault_point("event.memory") ? NULL : calloc(1, sizeof *file);
-    pthread_condattr_t attributes;
     *ret_file = NULL;
     if (file == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for an event file");
@@ -202,10 +198,7 @@ cadre_status event_file_open(const struct event_target *target, uint64_t generat
     file->generation = generation;
     file->fd = -1;
     pthread_mutex_init(&file->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&file->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&file->changed, NULL);
     int errnum = start_thread(file);
     if (errnum != 0) {
         event_file_free(file);
@@ -245,14 +238,12 @@ uint64_t event_file_size(const struct event_file *file)
 void event_file_flush(struct event_file *file)
 {
     uint64_t until_us = clock_monotonic_us() + FLUSH_US;
-    const struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(until_us % CADRE_US_PER_S * 1000)};
     pthread_mutex_lock(&file->lock);
     uint64_t ticket = ++file->flush_wanted;
     int late = 0;
     pthread_cond_broadcast(&file->changed);
     while (file->flush_done < ticket && late == 0) {
-        late = pthread_cond_timedwait(&file->changed, &file->lock, &until);
+        late = thread_wait_until(&file->changed, &file->lock, until_us);
     }
     pthread_mutex_unlock(&file->lock);
 }

@@ -4,8 +4,8 @@
  * come, a read of a disk that fails. The training is saved by then, and must not hang for it. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
@@ -63,12 +63,10 @@ static void *close_it(void *argument)
 static bool await_closed(struct closing *closing, uint64_t wait_us)
 {
     uint64_t end_us = clock_monotonic_us() + wait_us;
-    const struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
     int late = 0;
     pthread_mutex_lock(&closing->lock);
     while (!closing->closed && late == 0) {
-        late = pthread_cond_clockwait(&closing->changed, &closing->lock, CLOCK_MONOTONIC, &end);
+        late = thread_wait_until(&closing->changed, &closing->lock, end_us);
     }
     bool closed = closing->closed;
     closing->left = !closed;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/reported_values.h"
@@ -225,17 +226,13 @@ cadre_status ps_task_open(
     CADRE_ASSERT(options->directory != NULL);
     struct session *session = options->session;
     struct ps_task *ps_task = calloc(1, sizeof *ps_task);
-    pthread_condattr_t attributes;
     *ret_ps_task = NULL;
     if (ps_task == NULL) {
         session->ops->close(session);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task");
     }
     pthread_mutex_init(&ps_task->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&ps_task->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&ps_task->changed, NULL);
     ps_task->session = session;
     ps_task->directory = options->directory;
     snprintf(ps_task->address, sizeof ps_task->address, "%s", options->address);
@@ -290,12 +287,10 @@ bool ps_task_value(struct ps_task *ps_task, const char *name, uint64_t step, dou
 void ps_task_flush_values(struct ps_task *ps_task, uint64_t timeout_us)
 {
     uint64_t end_us = clock_monotonic_us() + timeout_us;
-    struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
     pthread_mutex_lock(&ps_task->lock);
     while (reported_values_are_left(&ps_task->values) && ps_task->connected &&
            !ps_task->dismissed && clock_monotonic_us() < end_us) {
-        pthread_cond_timedwait(&ps_task->changed, &ps_task->lock, &end);
+        thread_wait_until(&ps_task->changed, &ps_task->lock, end_us);
     }
     pthread_mutex_unlock(&ps_task->lock);
 }

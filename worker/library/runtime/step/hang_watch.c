@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -212,16 +211,6 @@ static void hang_watch_look(struct hang_watch *watch, uint64_t passed_us)
 
 /* --- the thread --- */
 
-static struct timespec hang_watch_after(uint64_t us)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + us % CADRE_US_PER_S * 1000;
-    until.tv_sec += (time_t)(us / CADRE_US_PER_S + ns / UINT64_C(1000000000));
-    until.tv_nsec = (long)(ns % UINT64_C(1000000000));
-    return until;
-}
-
 /* A process that was stopped for an hour has not waited for one: the time between two looks counts
  * as twice the planned one at most. */
 static void *watch_on(void *user)
@@ -231,8 +220,8 @@ static void *watch_on(void *user)
     uint64_t last_us = clock_monotonic_us();
     pthread_mutex_lock(&watch->lock);
     while (!watch->closing) {
-        const struct timespec until = hang_watch_after(watch->look_us);
-        pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
+        (void)thread_wait_until(
+            &watch->changed, &watch->lock, clock_monotonic_us() + watch->look_us);
         pthread_mutex_unlock(&watch->lock);
         uint64_t now_us = clock_monotonic_us();
         uint64_t passed_us = now_us - last_us;
@@ -269,12 +258,8 @@ cadre_status hang_watch_open(
     watch->strategy = strategy;
     watch->limit_us = limit_us;
     watch->look_us = often ? limit_us / LOOKS_MIN : LOOK_US;
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&watch->lock, NULL);
-    pthread_cond_init(&watch->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&watch->changed, NULL);
     int errnum = thread_start(&watch->thread, watch_on, watch);
     if (errnum != 0) {
         hang_watch_dispose(watch);

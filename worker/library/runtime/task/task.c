@@ -238,11 +238,7 @@ static bool on_tick(void *user)
 static void init_locks(struct task *task)
 {
     pthread_mutex_init(&task->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&task->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&task->changed, NULL);
 }
 
 cadre_status task_open(struct session *session, const struct task_identity *identity,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sends what the program reported (reported_values.h): the shell around it. */
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "worker/library/runtime/task/task_state.h"
 
@@ -40,13 +41,11 @@ bool task_report_value(
 void task_flush_values(struct task *task, uint64_t timeout_us)
 {
     uint64_t end_us = clock_monotonic_us() + timeout_us;
-    struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
     pthread_mutex_lock(&task->lock);
     task_send_values(task, true);
     while (reported_values_are_left(&task->values) && task->core.connected && !task->lost &&
            task->core.phase != TASK_EXIT && clock_monotonic_us() < end_us) {
-        pthread_cond_timedwait(&task->changed, &task->lock, &end);
+        thread_wait_until(&task->changed, &task->lock, end_us);
         task_send_values(task, true);
     }
     pthread_mutex_unlock(&task->lock);

@@ -2,8 +2,8 @@
  * The waits of a program's threads. Each ends when what it waits for can no longer come: the
  * generation is over (ABORTED: another may follow), or the task is (any other code). */
 #include <string.h>
-#include <time.h>
 
+#include "common/base/thread.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/task_state.h"
@@ -171,9 +171,7 @@ void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_
 /* Under the lock: until something changes, or `until_us`. */
 static void wait_until(struct task *task, uint64_t until_us)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(until_us % CADRE_US_PER_S) * 1000};
-    pthread_cond_timedwait(&task->changed, &task->lock, &until);
+    (void)thread_wait_until(&task->changed, &task->lock, until_us);
 }
 
 /* Under the lock: CADRE_PENDING while the step that the program has begun may still be released. */
