@@ -3,77 +3,27 @@
  * is done again as a whole, whether its replicas were in a collective, in a meeting, or one here
  * and one there. The tasks are this test, run again. */
 #include <inttypes.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "shaker.h"
 #include "stage.h"
 #include "training.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/task/task_state.h"
 
-#define STEPS  150
-#define SHAKES 60 /* generations of each task that are shaken, at most */
-#define EVERY  30 /* so many steps are not taken without one that is */
-#define TIMES  4  /* the whole, with different layouts */
+#define STEPS    150
+#define PAUSE_MS 4  /* between two shakes, below */
+#define SHAKES   60 /* generations of each task that are shaken, at most */
+#define EVERY    30 /* so many steps are not taken without one that is */
+#define TIMES    4  /* the whole, with different layouts */
 
 /* --- the program --- */
 
 static cadre_strategy *strategy;
 static cadre_variable *total;
 static bool is_shaken;
-static atomic_bool still;
-static pthread_mutex_t shaken_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t shaken_again = PTHREAD_COND_INITIALIZER;
-static int64_t shaken_generations;
-
-static void note_shaken(void)
-{
-    pthread_mutex_lock(&shaken_lock);
-    shaken_generations++;
-    pthread_cond_broadcast(&shaken_again);
-    pthread_mutex_unlock(&shaken_lock);
-}
-
-/* A fast machine takes all steps before it is shaken. */
-static void await_shaken(int64_t generations)
-{
-    pthread_mutex_lock(&shaken_lock);
-    while (shaken_generations < generations) {
-        pthread_cond_wait(&shaken_again, &shaken_lock);
-    }
-    pthread_mutex_unlock(&shaken_lock);
-}
-
-/* As when a connection breaks; never while variables are written, for then the program's thread is
- * not in a collective. */
-static void *shake(void *user)
-{
-    unsigned seed = (unsigned)getpid();
-    struct task *task = user;
-    uint64_t newest = 0;
-    for (int made = 0; made < SHAKES && !atomic_load(&still);) {
-        bool next = false;
-        poll(NULL, 0, rand_r(&seed) % 4); /* what disturbs, not what waits */
-        pthread_mutex_lock(&task->lock);
-        if (!task->core.applying && task->core.generation.number > 0) {
-            task_step(task,
-                &(struct task_event){.type = TASK_EVENT_PEER_ERROR, .text = "the test shook it"});
-            next = task->core.generation.number > newest;
-            newest = task->core.generation.number;
-        }
-        pthread_mutex_unlock(&task->lock);
-        if (next) {
-            made++;
-            note_shaken();
-        }
-    }
-    return NULL;
-}
 
 static cadre_status mix_in(
     cadre_variable *variable, cadre_tensor *const inputs[], cadre_tensor **ret_output, void *user)
@@ -105,8 +55,8 @@ static cadre_status step(
     (void)outputs;
     int64_t number = *(const int64_t *)user;
     int64_t share = number * 840 / cadre_replica_count(replica);
-    if (is_shaken) {
-        await_shaken(number / EVERY);
+    if (is_shaken) { /* a fast machine takes all steps before it is shaken */
+        shaker_await((uint32_t)(number / EVERY));
     }
     for (int i = 0; i < 2; i++) {
         cadre_tensor *sum;
@@ -129,11 +79,10 @@ static cadre_status step(
 
 static int program(void)
 {
-    pthread_t shaker;
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     is_shaken = getenv("SHAKEN") != NULL;
-    if (is_shaken && pthread_create(&shaker, NULL, shake, strategy->task) != 0) {
+    if (is_shaken && !shaker_start(strategy->task, PAUSE_MS, SHAKES)) {
         return 1;
     }
     CADRE_CHECK(cadre_variable_create(strategy, "total", CADRE_I64, 0, NULL, NULL, &total));
@@ -141,8 +90,7 @@ static int program(void)
         CADRE_CHECK(cadre_run(strategy, step, &i, NULL, 0, NULL));
     }
     if (is_shaken) {
-        atomic_store(&still, true);
-        pthread_join(shaker, NULL);
+        shaker_stop();
     }
     printf("%" PRIu64 " after %" PRIu64 "\n", *(const uint64_t *)cadre_variable_read(NULL, total),
         cadre_strategy_position(strategy));

@@ -2,21 +2,18 @@
  * A job whose tasks lose each other at any moment, many times, from outside: whatever it was doing,
  * its result is that of a job to which nothing happens. The tasks are this test, run again. */
 #include <inttypes.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "shaker.h"
 #include "stage.h"
 #include "training.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/task/task_state.h"
 
 #define EPOCHS        3
-#define SHAKES        120 /* of each task, at most */
+#define SHAKES        120 /* generations of each task that are shaken, at most */
 #define PAUSE_MS      4   /* between two of them, below */
 #define TIMES         6   /* the whole, with different layouts */
 #define PRINTED_LINES 256
@@ -27,25 +24,6 @@ static cadre_strategy *strategy;
 static cadre_variable *order;
 static cadre_variable *rate;
 static cadre_variable *counts[3];
-static atomic_bool still;
-
-/* As when a connection breaks; never while variables are written, for then the program's thread is
- * not in a collective. */
-static void *shake(void *user)
-{
-    unsigned seed = (unsigned)getpid();
-    for (int i = 0; i < SHAKES && !atomic_load(&still); i++) {
-        struct task *task = user;
-        poll(NULL, 0, rand_r(&seed) % PAUSE_MS); /* what disturbs, not what waits */
-        pthread_mutex_lock(&task->lock);
-        if (!task->core.applying && task->core.generation.number > 0) {
-            task_step(task,
-                &(struct task_event){.type = TASK_EVENT_PEER_ERROR, .text = "the test shook it"});
-        }
-        pthread_mutex_unlock(&task->lock);
-    }
-    return NULL;
-}
 
 /* Of the rows, or of one for a step without a batch; `user`: how it is mixed in. */
 static cadre_status mix(
@@ -132,11 +110,10 @@ static void create_variables(void)
 
 static int program(void)
 {
-    pthread_t shaker;
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     bool shaken = getenv("SHAKEN") != NULL;
-    if (shaken && pthread_create(&shaker, NULL, shake, strategy->task) != 0) {
+    if (shaken && !shaker_start(strategy->task, PAUSE_MS, SHAKES)) {
         return 1;
     }
     create_variables();
@@ -146,8 +123,7 @@ static int program(void)
         train_an_epoch(first, second);
     }
     if (shaken) {
-        atomic_store(&still, true);
-        pthread_join(shaker, NULL);
+        shaker_stop();
     }
     printf("order %" PRIu64 " rate %" PRId64 " counts %" PRId64 " %g %" PRId64 " seen %" PRIu64
            " position %" PRIu64 "\n",
